@@ -1,0 +1,61 @@
+"""Every exception that deniable raises on purpose.
+
+    DeniableError                the root; exit code 2 unless said otherwise
+    |-- ParameterError           a parameter is missing, unknown or out of range (also a ValueError)
+    |-- UnknownMechanismError    no mechanism of that name; says the nearest one
+    |-- SpaceError               a space is empty, not finite, or not fit for the mechanism
+    |-- PolicyError              a policy's setting is unknown or contradicts itself
+    |-- InputError               a file is missing, broken or in the wrong encoding
+    |-- CertificateError         a certificate can't be read
+    |-- MissingExtraError        an optional part isn't installed; carries the install line
+    `-- PromiseError             a promise doesn't hold, or a budget refuses; exit code 1
+
+No message ever carries private text: it names the file, the line, the column and the size, never
+the content.
+"""
+
+from __future__ import annotations
+
+
+class DeniableError(Exception):
+    """The root of the tree."""
+
+    exit_code = 2
+
+
+class ParameterError(DeniableError, ValueError):
+    """A parameter is missing, unknown or out of range."""
+
+
+class UnknownMechanismError(ParameterError):
+    """No mechanism of that name is registered."""
+
+
+class SpaceError(DeniableError, ValueError):
+    """A space is empty, not finite, or not fit for the mechanism."""
+
+
+class PolicyError(ParameterError):
+    """A policy's setting is unknown or contradicts itself."""
+
+
+class InputError(DeniableError, ValueError):
+    """A file is missing, broken or in the wrong encoding."""
+
+
+class CertificateError(DeniableError, ValueError):
+    """A certificate can't be read."""
+
+
+class MissingExtraError(DeniableError, ImportError):
+    """An optional part isn't installed."""
+
+    def __init__(self, need: str, extra: str) -> None:
+        super().__init__(f"{need} is not installed: pip install 'deniable[{extra}]'")
+        self.extra = extra
+
+
+class PromiseError(DeniableError):
+    """A promise doesn't hold, or a budget refuses."""
+
+    exit_code = 1

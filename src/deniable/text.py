@@ -1,0 +1,157 @@
+"""Text to tokens and back: every character is in a gap or in a token, and none is lost.
+
+A gap is white space, punctuation, ASCII symbols and currency signs. A token is everything else:
+words, numbers, e-mail addresses, URLs, identifiers and symbols. docs/text.md states what happens
+to each. `split` is the hot path; `tokenize` is the same with names and offsets.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import NamedTuple
+
+from deniable.case import CLITICS, apply_case, case_of, split_clitic
+from deniable.characters import (
+    GAP,
+    LETTER,
+    MARK,
+    NUMBER,
+    SPACED_LETTER,
+    URL_END,
+)
+
+__all__ = [
+    "CLITICS",
+    "Kind",
+    "Token",
+    "apply_case",
+    "case_of",
+    "kind_of",
+    "split",
+    "split_clitic",
+    "tokenize",
+]
+
+
+class Kind(StrEnum):
+    """What a token is, by its form alone."""
+
+    WORD = "word"
+    NUMBER = "number"
+    EMAIL = "email"
+    URL = "url"
+    IDENTIFIER = "identifier"
+    SYMBOL = "symbol"
+
+
+class Token(NamedTuple):
+    """A token and where it stands: `text == source[start:end]`."""
+
+    text: str
+    start: int
+    end: int
+    kind: Kind
+
+    def __repr__(self) -> str:
+        """Say where, never what: a token is private."""
+        return f"Token(start={self.start}, end={self.end}, kind={self.kind.value!r})"
+
+
+# Every repeat below is possessive or bounded, and what a failed attempt read is read at most once
+# more by the next token, so the time is linear in the text whatever it holds.
+_RUN = f"[{SPACED_LETTER}{MARK}{NUMBER}_]"
+_LABELS = r"(?:[A-Za-z0-9_-]{1,63}+\.){1,8}?"
+_LABEL_END = r"(?![A-Za-z0-9_-])"
+_TOP_LEVEL = (  # those that aren't English words, so that a forgotten space isn't a domain
+    "com|org|net|edu|gov|mil|io|eu|uk|de|fr|nl|ru|cn|jp|br|ca|ch|pl|cz|kr|tv"
+)
+_FILE_ENDING = (
+    "pdf|docx?|xlsx?|pptx?|odt|txt|csv|tsv|jsonl?|xml|html?|md|tex|log|zip|tar|gz|7z|rar|exe|"
+    "jpe?g|png|gif|bmp|svg|tiff?|mp[34]|wav|avi|mov|py|js|java|cpp|dcm|eml|sql|parquet"
+)
+_URL_TAIL = f"[^{URL_END}]*[^{GAP}]"
+_URL = (
+    rf"[A-Za-z][A-Za-z0-9+.-]{{1,30}}+://{_URL_TAIL}|[wW]{{3}}\.(?=[^{GAP}]){_URL_TAIL}|"
+    rf"{_LABELS}(?i:{_TOP_LEVEL}){_LABEL_END}(?:(?::[0-9]{{1,5}}+)?[/?#]{_URL_TAIL})?"
+)
+_EMAIL = r"\w[\w.%+'’-]{0,63}+@\w++(?:[.-]\w++)*+"
+_UUID = rf"[0-9A-Fa-f]{{8}}(?:-[0-9A-Fa-f]{{4}}){{3}}-[0-9A-Fa-f]{{12}}(?!{_RUN})"
+_FILE = rf"{_LABELS}(?i:{_FILE_ENDING}){_LABEL_END}"
+_NUMBER = f"[{NUMBER}]++(?:[-.,:/'’٫٬][{NUMBER}]++)*+"
+_MIXED = (  # letters with digits or `_`, then every joined part that holds a digit
+    f"(?:[{SPACED_LETTER}][{SPACED_LETTER}{MARK}]*+(?=[{NUMBER}_])"
+    f"|_++(?=[{SPACED_LETTER}{NUMBER}])"
+    f"|{_NUMBER}(?=[{SPACED_LETTER}{MARK}_]))"
+    f"{_RUN}*+(?:[-.:/][{SPACED_LETTER}{MARK}_]*+[{NUMBER}]{_RUN}*+)*+"
+)
+_KEYCAP = "[0-9]\ufe0f?\u20e3"
+_WORD = (  # joiners and apostrophes only between letters
+    f"[{LETTER}][{LETTER}{MARK}]*+"
+    f"(?:(?:[\u00ad\u200c\u200d\u2060][{LETTER}{MARK}]|['’·׳״][{LETTER}])[{LETTER}{MARK}]*+)*+"
+)
+_CLITIC = r"['’](?<!\S['’])(?i:s|d|m|re|ve|ll)(?=[\s,.;:!?)]|\Z)"  # tokenised text: it 's
+_ATTACHED = f"[{MARK}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*+"
+_SYMBOL = (
+    f"[\U0001f1e6-\U0001f1ff]{{2}}|_++|[^{GAP}]{_ATTACHED}(?:\u200d(?!\\w)[^{GAP}]{_ATTACHED})*+"
+)
+
+# English prose takes the first alternative alone; nothing that could continue another kind of
+# token may follow it.
+_SURE_END = r"""[ ,\n\t\r;!?"()\[\]<>*/=&“”]"""
+_SURE_PAIR = _SURE_END.replace("/", "")  # `http:/` may go on
+_SURE_WORD = (
+    rf"[A-Za-z][A-Za-z]*+(?:(?={_SURE_END})|(?=[-.:'’]{_SURE_PAIR})|\Z|"
+    rf"(?:['’][A-Za-z]++)++(?={_SURE_END}|[-.:'’]{_SURE_PAIR}|\Z))"
+)
+
+_FORMS = {
+    Kind.URL: _URL,
+    Kind.EMAIL: _EMAIL,
+    Kind.SYMBOL: _KEYCAP,
+    Kind.IDENTIFIER: f"{_UUID}|{_FILE}|{_MIXED}",
+    Kind.NUMBER: _NUMBER,
+    Kind.WORD: _WORD,
+}
+_SLOW = "|".join([*_FORMS.values(), _SYMBOL])
+_SPLIT = re.compile(rf"({_SURE_WORD}|{_CLITIC}|(?=[^{GAP}])(?:{_SLOW}))").split
+_KIND = re.compile(
+    f"(?P<{Kind.WORD.name}_>{_CLITIC})|"
+    + "|".join(f"(?P<{kind.name}>{form})" for kind, form in _FORMS.items())
+).fullmatch
+
+
+def split(text: str) -> list[str]:
+    """Gaps and tokens in turn, a gap first and last; joined they are the text.
+
+    >>> split("Don't go, Alice!")
+    ['', "Don't", ' ', 'go', ', ', 'Alice', '!']
+    """
+    return _SPLIT(text)
+
+
+def kind_of(token: str) -> Kind:
+    """The kind of one token.
+
+    >>> [kind_of(token).value for token in ("don't", "3.14", "a@b.org", "x_1", "→")]
+    ['word', 'number', 'email', 'identifier', 'symbol']
+    """
+    found = _KIND(token)
+    if found is None or found.lastgroup is None:
+        return Kind.SYMBOL
+    return Kind[found.lastgroup.rstrip("_")]
+
+
+def tokenize(text: str) -> list[Token]:
+    """The tokens of a text with their offsets and kinds.
+
+    >>> [(t.text, t.start, t.end, t.kind.value) for t in tokenize("Room 12, please")]
+    [('Room', 0, 4, 'word'), ('12', 5, 7, 'number'), ('please', 9, 15, 'word')]
+    """
+    tokens, at = [], 0
+    for place, part in enumerate(split(text)):
+        end = at + len(part)
+        if place % 2:
+            tokens.append(Token(part, at, end, kind_of(part)))
+        at = end
+    return tokens

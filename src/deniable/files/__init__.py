@@ -1,0 +1,28 @@
+"""Columns of text in, columns of text out: txt, csv, tsv, jsonl and parquet.
+
+    checkpoint = find_checkpoint("out.csv", "in.csv", fingerprint)      # only with --resume
+    reader = open_reader("in.csv", columns=["note"], start=checkpoint)
+    with open_writer("out.csv", reader, fingerprint=fingerprint, resume=True) as writer:
+        for batch in reader.batches():
+            writer.write(batch, sanitize(batch.texts), state)
+        writer.commit()
+
+The target appears whole or not at all, memory doesn't grow with the file, and everything that
+isn't sanitized (line ends, other columns, key order, quoting) is given back as it was. One record
+must fit in memory, and so must one row group of a parquet file.
+"""
+
+from deniable.files.journal import find_checkpoint
+from deniable.files.opening import FORMATS, open_reader
+from deniable.files.output import Writer, open_writer
+from deniable.files.reader import Batch, Reader
+
+__all__ = [
+    "FORMATS",
+    "Batch",
+    "Reader",
+    "Writer",
+    "find_checkpoint",
+    "open_reader",
+    "open_writer",
+]

@@ -1,0 +1,75 @@
+"""Finding the format of an input and opening its reader."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Literal
+
+from deniable.errors import InputError, ParameterError
+from deniable.files.jsonl import JsonReader
+from deniable.files.lines import LineReader
+from deniable.files.parquet import ParquetReader
+from deniable.files.reader import Position, Reader
+from deniable.files.source import Source, describe
+from deniable.files.tables import TableReader
+from deniable.files.textual import TextReader
+
+FORMATS = ("txt", "csv", "tsv", "tsv-plain", "jsonl", "parquet")
+_SUFFIXES = {"tab": "tsv", "ndjson": "jsonl", "pq": "parquet", "text": "txt"}
+
+
+def format_of(path: str) -> str | None:
+    """Return the format that a file's name says, None if it says nothing.
+
+    >>> format_of("notes.csv.gz"), format_of("data.ndjson"), format_of("-")
+    ('csv', 'jsonl', None)
+    """
+    suffix = PurePath(path.removesuffix(".gz")).suffix.lower().removeprefix(".")
+    suffix = _SUFFIXES.get(suffix, suffix)
+    return suffix if suffix in FORMATS else None
+
+
+def open_reader(
+    path: str,
+    *,
+    columns: Sequence[str] = (),
+    format: str | None = None,  # noqa: A002
+    encoding: str = "utf-8",
+    on_error: Literal["stop", "skip"] = "stop",
+    start: Position | None = None,
+) -> Reader:
+    """Open an input; "-" is stdin. `start` is where a broken run stopped (`find_checkpoint`)."""
+    kind = format or format_of(path) or "txt"
+    if kind not in FORMATS:
+        raise ParameterError(f"unknown format {kind!r}; one of {', '.join(FORMATS)}")
+    if on_error not in ("stop", "skip"):
+        raise ParameterError(f"unknown on_error {on_error!r}; one of stop, skip")
+    _check_columns(describe(path), kind, columns)
+    if kind == "parquet":
+        return ParquetReader(path, columns, start)
+    lines = Source(path, encoding, skip_broken=on_error == "skip" and kind in ("txt", "jsonl"))
+    try:
+        reader = _text_reader(kind, lines, columns, on_error)
+        reader.resume(start)
+    except BaseException:
+        lines.close()
+        raise
+    return reader
+
+
+def _check_columns(name: str, kind: str, columns: Sequence[str]) -> None:
+    if kind == "txt" and columns:
+        raise InputError(f"{name}: a txt file has no columns; leave --column out, or say --format")
+    if kind != "txt" and not columns:
+        raise InputError(f"{name}: say which column holds text, with --column NAME")
+    if len(set(columns)) < len(columns):
+        raise InputError(f"{name}: a column is named twice; name it once")
+
+
+def _text_reader(kind: str, lines: Source, columns: Sequence[str], on_error: str) -> TextReader:
+    if kind == "txt":
+        return LineReader(kind, lines, columns, on_error)
+    if kind == "jsonl":
+        return JsonReader(lines, columns, on_error)
+    return TableReader(kind, lines, columns, on_error)

@@ -14,8 +14,9 @@ must fit in memory, and so must one row group of a parquet file.
 
 from deniable.files.journal import find_checkpoint
 from deniable.files.opening import FORMATS, open_reader
-from deniable.files.output import Writer, open_writer
+from deniable.files.output import open_writer
 from deniable.files.reader import Batch, Reader
+from deniable.files.writer import Writer
 
 __all__ = [
     "FORMATS",

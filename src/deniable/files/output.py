@@ -1,125 +1,25 @@
-"""The target: whole or not at all, private until it is done, continued after a break.
+"""The target file: whole or not at all, private until it is done, continued after a break.
 
 POSIX only: the part file is locked, and renamed while it is open.
 """
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import gzip
 import os
 import stat
-import sys
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from deniable.errors import DeniableError, InputError
-from deniable.files.journal import Note, Places, State, identity, load
+from deniable.errors import InputError
+from deniable.files.journal import Note, Places, identity, load
 from deniable.files.opening import format_of
-from deniable.files.reader import Batch, Position, Reader
-
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-
-
-class Writer(ABC):
-    """Takes batches in the reader's order. Leave it without `commit` and nothing is written.
-
-    `start` and `saved` are the position and the caller's state that a broken run left.
-    """
-
-    start: Position | None = None
-    saved: State | None = None
-
-    @abstractmethod
-    def write(self, batch: Batch, texts: Sequence[str], state: Mapping[str, Any]) -> None:
-        """Append a batch with its new texts, and note the caller's state (JSON, not private)."""
-
-    @abstractmethod
-    def commit(self) -> None:
-        """Make the output appear."""
-
-    @abstractmethod
-    def discard(self) -> None:
-        """Leave nothing behind."""
-
-    @abstractmethod
-    def keep(self) -> None:
-        """Stop, and leave what a later run can continue."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        # The input's or the call's fault would come again; a break or a crash may not.
-        if error is None or isinstance(error, DeniableError):
-            self.discard()
-        else:
-            self.keep()
-
-
-@contextmanager
-def _reported(target: object) -> Iterator[None]:
-    """Turn an error of the file system into one line."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        if error.errno in _FULL:
-            problem = "no space left; free some, or write to another disk"
-        else:
-            problem = f"can't be written ({error.strerror or 'the system refused'})"
-    else:
-        return
-    raise InputError(f"{target}: {problem}")
-
-
-class StreamWriter(Writer):
-    """Writes to stdout or a device as it goes: neither whole nor resumable."""
-
-    def __init__(self, target: str, reader: Reader) -> None:
-        if reader.format == "parquet":
-            raise InputError("parquet can't be written to a pipe; give a file with -o")
-        self._target, self._reader = ("stdout" if target == "-" else target), reader
-        with _reported(self._target):
-            self._file = sys.stdout.buffer if target == "-" else Path(target).open("wb")  # noqa: SIM115
-        self._put(reader.head())
-
-    def _put(self, data: bytes) -> None:
-        with _reported(self._target):
-            self._file.write(data)
-            self._file.flush()
-
-    def write(self, batch: Batch, texts: Sequence[str], state: Mapping[str, Any]) -> None:
-        """Write a batch at once."""
-        del state
-        self._put(self._reader.render(batch, texts))
-
-    def commit(self) -> None:
-        """Do nothing more: everything is out."""
-        self.keep()
-
-    def discard(self) -> None:
-        """Stop; what is out is out."""
-        self.keep()
-
-    def keep(self) -> None:
-        """Close a device, and leave stdout open."""
-        self._reader.close()
-        if self._file is not sys.stdout.buffer:
-            with suppress(OSError):
-                self._file.close()
+from deniable.files.reader import Batch, Reader
+from deniable.files.writer import StreamWriter, Writer, reported
 
 
 class FileWriter(Writer):
@@ -135,7 +35,7 @@ class FileWriter(Writer):
         self._identity = (
             identity(reader.source, fingerprint) if reader.total_bytes is not None else None
         )
-        with _reported(target):
+        with reported(target):
             self._part = _lock(self._places.part, target)
         try:
             note = self._find_note(resume)
@@ -143,7 +43,7 @@ class FileWriter(Writer):
             self.keep()
             raise
         try:
-            with _reported(target):
+            with reported(target):
                 self._begin(note)
         except BaseException:
             self.discard()
@@ -186,14 +86,14 @@ class FileWriter(Writer):
     def write(self, batch: Batch, texts: Sequence[str], state: Mapping[str, Any]) -> None:
         """Append a batch, then note it; a kill between the two costs this batch only."""
         data = self._reader.render(batch, texts)
-        with _reported(self._name):
+        with reported(self._name):
             self._append(data)
             if self._identity is not None:
                 Note(self._identity, self._offset, batch.position, dict(state)).save(self._places)
 
     def commit(self) -> None:
         """Put the output in its place in one step."""
-        with _reported(self._name):
+        with reported(self._name):
             self._commit()
         self._remove_notes()
         self._close()
@@ -285,7 +185,8 @@ def open_writer(
     `fingerprint` holds the parameters that a resumed run must share. The reader is closed with it.
     """
     try:
-        return _open(target, reader, fingerprint or {}, resume)
+        with reported(target):
+            return _open(target, reader, fingerprint or {}, resume)
     except BaseException:
         reader.close()
         raise

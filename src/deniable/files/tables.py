@@ -50,6 +50,10 @@ class Dialect:
         other = f"(?!\\Z)({self.record.pattern}|{self.unfinished.pattern}|[^\n]*\n)"
         return re.compile("".join(parts) + tail + "|" + other)
 
+    def open_ended(self, text: str) -> bool:
+        """Tell whether text is the beginning of a record, and not a whole one."""
+        return not self.record.fullmatch(text) and self.unfinished.fullmatch(text) is not None
+
     def unquote(self, cell: str) -> str:
         """Return what a cell says."""
         if not self.quotes or cell[:1] != '"':
@@ -108,6 +112,7 @@ class TableReader(TextReader):
                 raise missing_column(self.source, column, names)
         self.passed = tuple(name for name in names if name not in self.columns)
         cells = [at for at, name in enumerate(names) if name in self.columns]
+        self._width = len(names)
         self._rows = dialect.rows(len(names), cells)
 
     def resume(self, start: Position | None) -> None:
@@ -141,11 +146,13 @@ class TableReader(TextReader):
     def _parse(self, text: str, ended: bool) -> tuple[list[tuple[str, ...]], str]:
         """Return the whole records of a block, and the unfinished one at its end."""
         rows: list[tuple[str, ...]] = self._rows.findall(text)
+        if self.format == "tsv" and text.count("\n") > len(rows):
+            self._refuse_merged(rows)
         others = [at for at, row in enumerate(rows) if row[-1]]
         if not others:
             return rows, ""
         rest = rows[-1][-1]
-        if not ended and not self._dialect.record.fullmatch(rest) and self._unfinished(rest):
+        if not ended and self._dialect.open_ended(rest):
             if len(rest) > LONGEST:
                 raise self._broken(rows, len(rows) - 1)
             rows.pop()
@@ -156,27 +163,38 @@ class TableReader(TextReader):
             rows[at] = self._other(rows, at)
         return [row for row in rows if row], rest
 
-    def _unfinished(self, text: str) -> bool:
-        return self._dialect.unfinished.fullmatch(text) is not None
+    def _refuse_merged(self, rows: list[tuple[str, ...]]) -> None:
+        """Refuse a quoted record of several lines each of which would be a record by itself.
+
+        Where quotes are ordinary characters, two stray ones would swallow the columns between them.
+        """
+        for at, row in enumerate(rows):
+            lines = "".join(row[:-1]).split("\n")[:-1]
+            if len(lines) > 1 and all(line.count("\t") == self._width - 1 for line in lines):
+                raise self._problem(rows, at, "opens a quote that closes lines later")
 
     def _other(self, rows: list[tuple[str, ...]], at: int) -> tuple[str, ...]:
         """Give back an empty line as a record without texts; skip or refuse any other line."""
         if rows[at][-1] in ("\n", "\r\n"):
             return (rows[at][-1], *[""] * (len(rows[at]) - 1))
-        if not self._skips:
+        # What follows an unclosed quote may be many records, which one skip can't stand for.
+        if not self._skips or (at == len(rows) - 1 and self._dialect.open_ended(rows[at][-1])):
             raise self._broken(rows, at)
         self.skipped += 1
         return ()
 
     def _broken(self, rows: list[tuple[str, ...]], at: int) -> InputError:
-        line = self._lines.line + sum("".join(row).count("\n") for row in rows[:at])
         text = rows[at][-1]
         if self._dialect.record.fullmatch(text):
             problem = "has too many or too few fields"
-        elif self._unfinished(text):
+        elif self._dialect.open_ended(text):
             problem = "opens a quote that is never closed"
         else:
             problem = "has text after a closing quote, or a bare carriage return"
+        return self._problem(rows, at, problem)
+
+    def _problem(self, rows: list[tuple[str, ...]], at: int, problem: str) -> InputError:
+        line = self._lines.line + sum("".join(row).count("\n") for row in rows[:at])
         hint = "; if quotes are ordinary characters here, use --format tsv-plain"
         return InputError(
             f"{self.source}: line {line} {problem}" + (hint if self.format == "tsv" else "")

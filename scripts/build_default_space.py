@@ -10,13 +10,11 @@ Everything is read from this machine; the result is src/deniable/spaces/default.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
 
 from default_words import choose
-from deniable.geometry import Geometry, diameter
 from deniable.spaces import default_path, formats
 from deniable.spaces.encoder import embed
 from deniable.spaces.parts import Vectors
@@ -62,16 +60,13 @@ def main() -> None:
 
 
 def build(output: Path, words: list[str], vectors: Vectors, licence: str) -> None:
-    """Write the reduced space, then its diameter, which is that of the rounded vectors."""
+    """Write the reduced space with its licence, and say how large it is."""
     parts = formats.Parts(
         tuple(words), reduce(vectors, DIMENSIONS, unit=True), "euclidean", NAME, None
     )
     formats.write(output, parts, int8=True, unit=True, notes=NOTES)
     (output / "LICENCE.txt").write_text(licence, "utf-8")
     stored = formats.read(output).vectors
-    meta = json.loads((output / "meta.json").read_text("utf-8"))
-    meta["diameter"] = diameter(Geometry(stored, "euclidean"))
-    (output / "meta.json").write_text(json.dumps(meta, indent=2) + "\n", "utf-8")
     size = sum(file.stat().st_size for file in output.iterdir())
     lengths = np.linalg.norm(stored, axis=1)
     print(f"{output}: {size:,} bytes, lengths {lengths.min():.7f} to {lengths.max():.7f}")

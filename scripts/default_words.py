@@ -20,10 +20,12 @@ SCOWL_LEVELS = {
     "abbreviations": 35,
 }
 SCOWL_REGIONS = ("english", "american", "british", "british_z")
-SURNAMES = 6000
-# A word of a low SCOWL level is known to more people, so it goes before a name or a rarer word of a
+# How many names of each census list are taken, and how many of those count as common.
+NAMES = 6000
+COMMON_NAMES = 600
+# A word of a low SCOWL level is known to more people, so it goes before a rarer name or word of a
 # somewhat higher count: level -> factor on the count, for the choice only, not for the order.
-COMMON = {10: 4, 20: 4, 35: 4, 40: 2, 50: 2}
+FACTORS = {10: 4, 20: 4, 35: 4, 40: 2, 50: 2}
 WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 JUNK = frozenset(["www", "http", "https", "href"])
 
@@ -69,7 +71,7 @@ def scowl_words(folder: Path) -> Iterator[tuple[str, int]]:
         for region in SCOWL_REGIONS:
             for path in sorted(folder.glob(f"{region}-{kind}.*")):
                 at = int(path.suffix[1:])
-                factor = COMMON.get(at, 1) if kind == "words" else 1
+                factor = FACTORS.get(at, 1) if kind == "words" else 1
                 words = path.read_text("latin-1").splitlines() if at <= level else []
                 yield from ((word.lower(), factor) for word in words if keeps(word))
 
@@ -79,12 +81,13 @@ def keeps(word: str) -> bool:
     return word.isascii() and not word.endswith("'s")
 
 
-def census_names() -> Iterator[str]:
-    """First names, and the most frequent surnames, of the United States census of 1990."""
+def census_names() -> Iterator[tuple[str, int]]:
+    """First names and surnames of the United States census of 1990, each with its factor."""
     folder = package_folder("names")
     for kind in ("female.first", "male.first", "all.last"):
         lines = (folder / f"dist.{kind}").read_text("ascii").splitlines()
-        yield from (line.split()[0] for line in lines[:SURNAMES])
+        for rank, line in enumerate(lines[:NAMES]):
+            yield line.split()[0].lower(), FACTORS[10] if rank < COMMON_NAMES else 1
 
 
 def extra_words(path: Path) -> Iterator[str]:
@@ -118,8 +121,8 @@ def choose(scowl: Path, extra: Path, size: int) -> list[str]:
             return counts.get(word, 0)
         return counts.get(plain(word), 0) // 10  # most people leave the accent out
 
-    factors = dict.fromkeys((name.lower() for name in census_names()), 1)
-    for word, factor in scowl_words(scowl):
+    factors: dict[str, int] = {}
+    for word, factor in (*scowl_words(scowl), *census_names()):
         factors[word] = max(factor, factors.get(word, 1))
     others = {w for w in factors if is_word(w) and count(w)} - placed.keys() - wanted
     room = size - len(placed) - len(wanted)

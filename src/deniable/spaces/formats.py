@@ -16,6 +16,7 @@ import json
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import SpaceError
+from deniable.geometry import Geometry, diameter
 from deniable.spaces.lines import numbers_at_end, read_lines
 from deniable.spaces.parts import Parts, Vectors, check_limit, checked
 from deniable.spaces.word2vec import read_binary
@@ -32,6 +34,8 @@ __all__ = ["Parts", "quantise", "read", "write"]
 
 VERSION = 1
 HEADER_BYTES = 64
+# Up to this many words the diameter is measured when int8 vectors are written.
+MEASURED = 60_000
 
 
 def read(path: Path, limit: int | None = None) -> Parts:
@@ -83,7 +87,7 @@ def _read_npz(path: Path, limit: int | None) -> Parts:
             words, vectors = archive["words"][:limit], archive["vectors"][:limit]
     except KeyError as error:
         raise SpaceError(f"{path}: needs the arrays `words` and `vectors`") from error
-    except (ValueError, zipfile.BadZipFile, EOFError) as error:
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise SpaceError(f"{path}: broken, or holds Python objects, which are refused") from error
     if words.dtype.kind != "U" or words.ndim != 1:
         raise SpaceError(f"{path}: `words` has to be a list of text, not {words.dtype}")
@@ -96,15 +100,16 @@ def _read_npz(path: Path, limit: int | None) -> Parts:
 def _read_own(path: Path, limit: int | None) -> Parts:
     meta = _read_meta(path)
     try:
-        words = tuple((path / "words.txt").read_text("utf-8").split("\n")[:-1])
+        # Not read_text, which would take a carriage return inside a word for the end of a line.
+        words = tuple((path / "words.txt").read_bytes().decode("utf-8").split("\n")[:-1])
         vectors = _read_vectors(path, unit=meta.get("unit") is True)
     except (ValueError, EOFError) as error:
         raise SpaceError(f"{path}: its words or vectors are broken") from error
     if vectors.shape != (meta["size"], meta["dimension"]) or len(words) != meta["size"]:
         raise SpaceError(f"{path}: meta.json doesn't agree with the words and vectors beside it")
     whole = limit is None or limit >= len(words)
-    diameter = meta["diameter"] if whole else None
-    return Parts(words[:limit], vectors[:limit], meta["metric"], meta["name"], diameter)
+    width = meta["diameter"] if whole else None
+    return Parts(words[:limit], vectors[:limit], meta["metric"], meta["name"], width)
 
 
 def _read_meta(path: Path) -> dict[str, Any]:
@@ -119,8 +124,8 @@ def _read_meta(path: Path) -> dict[str, Any]:
         raise SpaceError(f"{file}: broken") from error
     if version != VERSION:
         raise SpaceError(f"{file}: format {version!r} is unknown; this version reads {VERSION}")
-    if not known or not _is_diameter(meta["diameter"]):
-        raise SpaceError(f"{file}: an entry is missing, or the diameter isn't a number")
+    if not known or not isinstance(meta["name"], str) or not _is_diameter(meta["diameter"]):
+        raise SpaceError(f"{file}: an entry is missing or of the wrong kind")
     return dict(meta)
 
 
@@ -184,6 +189,8 @@ def write(
         _replace(folder, path)
     except OSError as error:
         raise SpaceError(f"{path}: can't be written: {error.strerror}") from error
+    except UnicodeEncodeError as error:
+        raise SpaceError(f"{path}: a word holds half of a surrogate pair; remove it") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -191,8 +198,11 @@ def write(
 def _write_files(
     folder: Path, parts: Parts, *, int8: bool, unit: bool, notes: Mapping[str, str]
 ) -> None:
+    width, metric = parts.diameter, parts.metric or "euclidean"
     if int8:
         stored, scale = quantise(parts.vectors)
+        # Rounding moves the vectors, so a diameter measured before it no longer holds.
+        width = _diameter(restore(stored, scale, unit=unit), metric)
         np.save(folder / "vectors.npy", stored, allow_pickle=False)
         np.save(folder / "scale.npy", scale, allow_pickle=False)
     else:
@@ -202,16 +212,22 @@ def _write_files(
     meta = {
         "format": VERSION,
         "name": parts.name,
-        "metric": parts.metric or "euclidean",
+        "metric": metric,
         "size": size,
         "dimension": dimension,
-        # Rounding moves the vectors, so a diameter measured before it no longer holds.
-        "diameter": None if int8 else parts.diameter,
+        "diameter": width,
         "unit": int8 and unit,
         **notes,
     }
     text = json.dumps(meta, indent=2, ensure_ascii=False) + "\n"
     (folder / "meta.json").write_text(text, "utf-8")
+
+
+def _diameter(vectors: Vectors, metric: str) -> float | None:
+    """Measure the diameter of what is stored, unless that would take long."""
+    if len(vectors) > MEASURED or (metric != "euclidean" and not vectors.any(axis=1).all()):
+        return None
+    return diameter(Geometry(vectors, metric))
 
 
 def _replace(folder: Path, path: Path) -> None:
@@ -220,5 +236,9 @@ def _replace(folder: Path, path: Path) -> None:
         folder.rename(path)
         return
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as aside:
-        path.rename(Path(aside) / "old")
-        folder.rename(path)
+        old = path.rename(Path(aside) / "old")
+        try:
+            folder.rename(path)
+        except OSError:
+            old.rename(path)
+            raise

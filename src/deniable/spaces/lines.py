@@ -47,7 +47,7 @@ def _count_lines(path: Path) -> int:
 def _columns(path: Path) -> int:
     """How many numbers end the first line; its first field is a word even if it looks like one."""
     with path.open("rb") as file:
-        fields = file.readline().split()
+        fields = file.readline(CHUNK).split()
     return numbers_at_end(fields[1:])
 
 

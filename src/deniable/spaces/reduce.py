@@ -25,19 +25,18 @@ def reduce(vectors: Vectors, dimensions: int, *, unit: bool = False) -> Vectors:
     if not 1 <= dimensions <= vectors.shape[1]:
         raise ParameterError(f"dimensions must be from 1 to {vectors.shape[1]}, not {dimensions}")
     centred: Vectors = vectors - vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
-    reduced = np.asarray(centred @ _components(centred)[:, :dimensions], dtype=np.float32)
+    reduced = np.asarray(centred @ components(centred)[:, :dimensions], dtype=np.float32)
     return normalise(reduced) if unit else reduced
 
 
 def normalise(vectors: Vectors) -> Vectors:
     """Divide every row by its length; a row of zeros stays."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    scaled: Vectors = vectors / np.where(lengths > 0, lengths, 1).astype(np.float32)
-    return scaled
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)
 
 
-def _components(centred: Vectors) -> npt.NDArray[np.float32]:
-    """Principal directions as columns, the strongest first, each with a fixed sign."""
+def components(centred: Vectors) -> npt.NDArray[np.float32]:
+    """Return the principal directions as columns, the strongest first, each with a fixed sign."""
     moments = centred.T.astype(np.float64) @ centred
     _, directions = np.linalg.eigh(moments)
     directions = directions[:, ::-1]

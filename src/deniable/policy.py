@@ -125,7 +125,7 @@ class Policy:
         declared = self._declared(token)
         if declared is not None:
             return declared
-        kind = kind_of(token)
+        kind = Kind.WORD if token.isalpha() else kind_of(token)
         if kind is Kind.NUMBER and self.numbers != "words":
             return self._number(token)
         if kind is not Kind.EMAIL and kind is not Kind.URL:
@@ -154,9 +154,11 @@ class Policy:
 
     def _known(self, token: str, index: Mapping[str, int]) -> Decision | None:
         """The token as a word of the space: as it stands, else by its lower case."""
+        word = index.get(token)
+        if word is not None:
+            return Decision("draw", "word", word, "lower" if self.case == "lower" else "")
         lower, case = token.lower(), case_of(token)
-        forms = ((token, ""), (lower, case.rstrip("’")), (lower.replace("’", "'"), case))
-        for form, pattern in forms:
+        for form, pattern in ((lower, case.rstrip("’")), (lower.replace("’", "'"), case)):
             word = index.get(form)
             if word is not None and self.case == "lower":
                 return Decision("draw", "word", word, "lower")

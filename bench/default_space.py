@@ -128,12 +128,16 @@ def measured(
 def near(vectors: Vectors, rows: Ids) -> Near:
     """The 20 nearest other words of each row by angle, nearest first."""
     cosines = vectors[rows] @ vectors.T
-    cosines[np.arange(len(rows)), rows] = np.nan
     distances = np.sqrt(np.maximum(0, 2 - 2 * cosines))
-    mean, largest = float(np.nanmean(distances)), float(np.nanmax(distances))
-    ids = np.argsort(distances, axis=1)[:, :20]  # a NaN, the word itself, sorts last
-    sorted20 = np.take_along_axis(distances, ids, axis=1)
-    return Near(ids, float(sorted20[:, 0].mean()), float(sorted20[:, 19].mean()), mean, largest)
+    distances[np.arange(len(rows)), rows] = 0
+    mean = float(distances.sum(dtype=np.float64) / (distances.size - len(rows)))
+    largest = float(distances.max())
+    distances[np.arange(len(rows)), rows] = np.inf
+    some = np.argpartition(distances, 20, axis=1)[:, :20]
+    order = np.argsort(np.take_along_axis(distances, some, axis=1), axis=1)
+    ids = np.take_along_axis(some, order, axis=1)
+    near20 = np.take_along_axis(distances, ids, axis=1).mean(axis=0)
+    return Near(ids, float(near20[0]), float(near20[19]), mean, largest)
 
 
 def overlap(found: Ids, reference: Ids, k: int) -> float:

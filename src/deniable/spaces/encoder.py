@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,6 +35,8 @@ def embed(words: Sequence[str], folder: Path | None = None, *, progress: bool = 
         raise MissingExtraError("sentence-transformers", "models")
     from sentence_transformers import SentenceTransformer  # noqa: PLC0415  # takes seconds
 
+    # Its bar for the weights would be drawn even where nobody is watching.
+    import_module("transformers.utils.logging").disable_progress_bar()
     model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
     vectors = model.encode(
         list(words),

@@ -34,7 +34,7 @@ __all__ = ["Parts", "quantise", "read", "write"]
 
 VERSION = 1
 HEADER_BYTES = 64
-# Up to this many words the diameter is measured when int8 vectors are written.
+# Up to this many words the diameter is measured when a space is written.
 MEASURED = 60_000
 
 
@@ -200,12 +200,13 @@ def _write_files(
 ) -> None:
     width, metric = parts.diameter, parts.metric or "euclidean"
     if int8:
-        stored, scale = quantise(parts.vectors)
         # Rounding moves the vectors, so a diameter measured before it no longer holds.
+        stored, scale = quantise(parts.vectors)
         width = _diameter(restore(stored, scale, unit=unit), metric)
         np.save(folder / "vectors.npy", stored, allow_pickle=False)
         np.save(folder / "scale.npy", scale, allow_pickle=False)
     else:
+        width = _diameter(parts.vectors, metric) if width is None else width
         np.save(folder / "vectors.npy", parts.vectors.astype("<f4"), allow_pickle=False)
     (folder / "words.txt").write_text("".join(f"{w}\n" for w in parts.words), "utf-8", newline="\n")
     size, dimension = parts.vectors.shape

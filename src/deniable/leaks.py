@@ -49,7 +49,7 @@ def _treated(setting: str, what: str) -> Callable[[Policy], str]:
             return f"{what} pass unchanged and are seen in full"
         if treatment == "mask":
             return f"where {what} stood is seen, and nothing else of them"
-        return ""
+        return f"{what} become uniform draws: that one stood there may show, never which"
 
     return sentence
 
@@ -87,7 +87,7 @@ _SENTENCES: dict[str, Callable[[Policy], str]] = {
     "punctuation": _gap(
         "punctuation", "punctuation passes unchanged", "that something parted two words is seen"
     ),
-    "symbols": _gap(
+    "signs": _gap(
         "punctuation",
         "ASCII symbols and currency signs pass unchanged",
         "that something parted two words is seen",

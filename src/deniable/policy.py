@@ -122,6 +122,8 @@ class Policy:
 
     def decide(self, token: str, index: Mapping[str, int]) -> Decision:
         """What to write for a token, whatever string it is."""
+        if self.case == "lower":  # first, so that nothing below can depend on the capitals
+            token = token.lower()
         declared = self._declared(token)
         if declared is not None:
             return declared
@@ -144,13 +146,10 @@ class Policy:
             return None
         form = token.lower().replace("’", "'")
         if form in self.public:
-            return Decision("keep", "public word", text=self._as_kept(token))
+            return Decision("keep", "public word", text=token)
         if self.stopwords == "keep" and form in STOPWORDS:
-            return Decision("keep", "stop word", text=self._as_kept(token))
+            return Decision("keep", "stop word", text=token)
         return None
-
-    def _as_kept(self, token: str) -> str:
-        return token.lower() if self.case == "lower" else token
 
     def _known(self, token: str, index: Mapping[str, int]) -> Decision | None:
         """The token as a word of the space: as it stands, else by its lower case."""
@@ -175,14 +174,14 @@ class Policy:
         found = self._declared(stem) or self._known(stem, index)
         if found is None:
             return None
-        suffix = self._as_kept(clitic) if self.clitics == "keep" else ""
+        suffix = clitic if self.clitics == "keep" else ""
         return found._replace(suffix=suffix)
 
     def _lone_clitic(self, token: str) -> Decision | None:
         """A clitic that the text wrote as a word of its own, as tokenised corpora do."""
         if self.clitics == "drop" or token.lower().replace("’", "'") not in CLITICS:
             return None
-        return Decision("keep", "clitic", text=self._as_kept(token))
+        return Decision("keep", "clitic", text=token)
 
     def _number(self, token: str) -> Decision:
         if self.numbers == "digits":
@@ -192,13 +191,13 @@ class Policy:
     def _other(self, kind: str, treatment: str, token: str) -> Decision:
         """A token that is no word of the space."""
         if treatment == "keep":
-            return Decision("keep", kind, text=self._as_kept(token))
+            return Decision("keep", kind, text=token)
         if treatment == "mask":
             return Decision("mask", kind, text=_MASKS[kind])
         if self.case == "lower":
             return Decision("uniform", kind, case="lower")
         # A mixed pattern would tell more of an unknown word than its shape.
-        case = case_of(token).rstrip("’")
+        case = case_of(token).rstrip("’") if kind == "unknown word" else ""
         return Decision("uniform", kind, case=case if case in ("title", "upper") else "")
 
     def gap(self, gap: str) -> str:
@@ -215,14 +214,14 @@ class Policy:
         """How many characters of each sort a gap holds.
 
         >>> Policy().gap_counts(", $")
-        {'white space': 1, 'punctuation': 1, 'symbols': 1}
+        {'white space': 1, 'punctuation': 1, 'signs': 1}
         """
         space = len(gap) - len(_NOT_SPACE.findall(gap))
         punctuation = len(_PUNCTUATION.findall(gap))
         return {
             "white space": space,
             "punctuation": punctuation,
-            "symbols": len(gap) - space - punctuation,
+            "signs": len(gap) - space - punctuation,
         }
 
     def leaks(self, counts: Mapping[str, int]) -> dict[str, dict[str, int | str]]:

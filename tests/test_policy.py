@@ -1,0 +1,327 @@
+"""Laws of the policy: total, nothing passes in silence, and the identity when all is kept."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from deniable.errors import PolicyError
+from deniable.policy import _CHOICES, KINDS, Policy, fresh_digits
+from deniable.stopwords import STOPWORDS
+from deniable.text import CLITICS, apply_case, kind_of, split
+
+ANY_CHARACTER = st.characters() | st.characters(categories=["Cs", "Cn", "Co", "Cf", "P", "S", "M"])
+WORDS = ["alice", "don't", "the", "paris", "ca", "won", "i", "x1", "😀", "2024", "é", "straße", "σ"]
+FORMS = [
+    *[form for word in WORDS for form in (word, word.upper(), word.title(), word + "’s")],
+    *["N't", "'s", "McCoy", "a@b.org", "http://x.org/y", "3.14", "٣", "½", "user_1", "→", "\ud800"],
+    *[" ", ", ", "-", "'", "’", "$", "\n", "。", "", "_", "İ", "zork", "Zork's", "ZORK"],
+]
+TEXTS = st.lists(st.sampled_from(FORMS) | st.text(ANY_CHARACTER, max_size=4)).map("".join)
+POLICIES = st.builds(
+    Policy,
+    **{name: st.sampled_from(choices) for name, choices in _CHOICES.items()},
+    public=st.frozensets(st.sampled_from(["alice", "zork", "2024", "don't", "a@b.org", "→"])),
+)
+INDEXES = st.lists(st.sampled_from([*WORDS, *FORMS]), unique=True).map(
+    lambda words: {word: at for at, word in enumerate(words) if word}
+)
+KEEP_ALL = Policy(
+    unknown="keep", numbers="keep", emails="keep", urls="keep", identifiers="keep", symbols="keep"
+)
+MASK_ALL = Policy(unknown="mask", numbers="mask", clitics="drop")
+
+
+def render(source, policy, index, *, draw=None, uniform="drawn"):
+    """The text that a policy writes; words of the space are drawn as themselves unless told."""
+    words = {at: word for word, at in index.items()}
+    parts = split(source)
+    for place, part in enumerate(parts):
+        if place % 2 == 0:
+            parts[place] = policy.gap(part)
+            continue
+        decision = policy.decide(part, index)
+        if decision.action == "draw":
+            written = apply_case(draw or words[decision.word], decision.case)
+        elif decision.action == "uniform":
+            written = apply_case(uniform, decision.case)
+        elif decision.action == "digits":
+            written = fresh_digits(decision.text, lambda bound, n: [7] * n)
+        else:
+            written = decision.text
+        parts[place] = written + decision.suffix
+    return "".join(parts)
+
+
+# ---- totality
+
+
+@given(st.text(ANY_CHARACTER) | st.sampled_from(FORMS), POLICIES, INDEXES)
+def test_every_string_is_decided(token, policy, index):
+    decision = policy.decide(token, index)
+    assert decision.action in {"draw", "uniform", "digits", "mask", "keep"}
+    assert decision.kind in KINDS
+    assert (decision.action == "draw") == (decision.word in index.values())
+    assert (decision.action in {"digits", "mask", "keep"}) or decision.text == ""
+    assert policy.decide(token, index) == decision
+
+
+@given(TEXTS, POLICIES, INDEXES)
+def test_whatever_is_seen_is_listed(source, policy, index):
+    counts = dict.fromkeys(KINDS, 0)
+    parts = split(source)
+    decisions = [policy.decide(token, index) for token in parts[1::2]]
+    for key in [key for decision in decisions for key in decision.counted]:
+        counts[key] = counts.get(key, 0) + 1
+    for gap in parts[::2]:
+        for key, count in policy.gap_counts(gap).items():
+            counts[key] = counts.get(key, 0) + count
+    leaks = policy.leaks(counts)
+    assert leaks["length"]["count"] == len(parts) // 2
+    for decision in decisions:
+        if decision.action != "draw":
+            assert decision.kind in leaks
+        if decision.suffix:
+            assert "clitic" in leaks
+        if decision.case not in ("", "lower"):
+            assert "case pattern" in leaks
+    kept_apart = [key for key in ("white space", "punctuation", "signs") if counts.get(key)]
+    assert set(kept_apart) <= set(leaks)
+    for key, entry in leaks.items():
+        assert key == "length" or entry["count"] == counts[key] > 0
+        assert isinstance(entry["what"], str)
+
+
+# ---- what passes
+
+
+@given(TEXTS, INDEXES)
+def test_with_everything_kept_the_text_comes_back(source, index):
+    assert render(source, KEEP_ALL, index) == source
+
+
+@given(TEXTS, st.data())
+def test_words_of_the_space_drawn_as_themselves_give_the_text_back(source, data):
+    tokens = split(source)[1::2]
+    forms = {form for t in tokens for form in (t, t.lower(), t.lower().replace("’", "'"))}
+    chosen = data.draw(st.sets(st.sampled_from(sorted(forms)))) if forms else set()
+    index = {word: at for at, word in enumerate(sorted(chosen))}
+    assert render(source, KEEP_ALL, index) == source
+    assert render(source, replace(KEEP_ALL, stopwords="keep"), index) == source
+
+
+@given(TEXTS)
+def test_unknown_words_never_come_through(source):
+    allowed = {"drawn", "Drawn", "DRAWN", "[EMAIL]", "[URL]", "[ID]", "[SYMBOL]"}
+    policy = Policy()
+    for token in split(source)[1::2]:
+        written = render(token, policy, {})
+        if kind_of(token) == "number":
+            assert set(written) <= set("7-.,:/'’٫٬")
+            assert len(written) == len(token)
+        elif token.lower().replace("’", "'") in CLITICS:
+            assert written == token
+        else:
+            assert written in allowed
+
+
+@given(st.sampled_from(WORDS), POLICIES, INDEXES)
+def test_a_word_passes_only_where_the_policy_says_so(word, policy, index):
+    decision = policy.decide(word, index)
+    if decision.action == "keep":
+        declared = {
+            "public word": word in policy.public,
+            "stop word": policy.stopwords == "keep" and word in STOPWORDS,
+            "unknown word": policy.unknown == "keep",
+            "number": "keep" in (policy.numbers, policy.unknown),
+            "symbol": policy.symbols == "keep",
+            "identifier": policy.identifiers == "keep",
+        }
+        assert declared[decision.kind]
+
+
+CANARIES = [
+    *["zorkmid", "Zorkmid's", "zorkmid@anary.org", "http://zorkmid.org/a", "www.zorkmid.net"],
+    *[
+        "zorkmid.com",
+        "zorkmid_9",
+        "zorkmid.pdf",
+        "zork9mid",
+        "ZORKMID",
+        "zorkmid’ll",
+        "zork\u00admid",
+    ],
+]
+
+
+@pytest.mark.parametrize("canary", CANARIES)
+@pytest.mark.parametrize(
+    "policy", [Policy(), MASK_ALL, Policy(case="lower"), Policy(numbers="words")]
+)
+@given(st.text(ANY_CHARACTER, max_size=3), st.sampled_from([" ", "-", ", ", "(", "\n"]))
+def test_a_planted_canary_is_not_written_and_not_shown(canary, policy, around, gap):
+    source = gap + canary + gap + around
+    written = render(source, policy, {"word": 0})
+    assert "zork" not in written.lower()
+    assert all("zork" not in repr(policy.decide(t, {})).lower() for t in split(source))
+
+
+@pytest.mark.parametrize("number", ["4111-1111-1111-1111", "1984", "٤١١١", "3.1415", "Ⅷ", "½"])
+def test_no_digit_of_a_number_is_kept(number):
+    assert set(render(number, Policy(), {number: 0})) <= set("7-.")
+    assert render(number, MASK_ALL, {}) == "[NUMBER]"
+    assert render(number, Policy(numbers="words"), {}) == "drawn"
+    assert render(number, Policy(numbers="words"), {number: 0}, draw="five") == "five"
+
+
+# ---- looking up
+
+
+@pytest.mark.parametrize(
+    ("token", "index", "written"),
+    [
+        ("Paris", ["paris"], "Drawn"),
+        ("PARIS", ["paris"], "DRAWN"),
+        ("Paris", ["Paris"], "drawn"),  # a cased space: the capitals are the word's own
+        ("pArIs", ["paris"], "dRaWn"),
+        ("alice’s", ["alice"], "drawn’s"),
+        ("ALICE'S", ["alice"], "DRAWN'S"),
+        ("alice's", ["alice's"], "drawn"),
+        ("Don’t", ["don't"], "Drawn"),
+        ("don't", ["do"], "drawnn't"),
+        ("2nd", ["2nd"], "drawn"),
+        ("😀", ["😀"], "drawn"),
+        ("a@b.org", ["a@b.org"], "[EMAIL]"),
+        ("İstanbul", ["i̇stanbul"], "drawn"),  # its capitals can't be given back: unknown
+    ],
+)
+def test_known_lookups(token, index, written):
+    found = {word: at for at, word in enumerate(index)}
+    assert render(token, Policy(), found, draw="drawn") == written
+
+
+def test_clitics_can_be_dropped():
+    assert render("Alice's", Policy(clitics="drop"), {"alice": 0}, draw="bob") == "Bob"
+    assert render("it 's", Policy(clitics="drop"), {"it": 0}, draw="bob") == "bob drawn"
+    assert render("it 's", Policy(), {"it": 0}, draw="bob") == "bob 's"
+
+
+def test_stop_words_and_public_words_pass_only_when_declared():
+    policy = Policy(stopwords="keep", public=frozenset({"paris"}))
+    assert render("The PARIS of paris's", policy, {}) == "The PARIS of paris's"
+    assert render("The Paris", Policy(), {}) == "Drawn Drawn"
+    assert [policy.decide(t, {}).kind for t in ("The", "Paris")] == ["stop word", "public word"]
+
+
+@given(TEXTS, POLICIES, INDEXES)
+def test_destroyed_case_leaves_no_trace(source, policy, index):
+    policy = replace(policy, case="lower")
+    for token in split(source)[1::2]:
+        assert policy.decide(token, index) == policy.decide(token.lower(), index)
+        decision = policy.decide(token, index)
+        assert decision.action not in {"draw", "uniform"} or decision.case == "lower"
+        assert "case pattern" not in decision.counted
+
+
+# ---- gaps
+
+NOT_UNDERSCORE = st.characters(categories=["P", "Zs"], exclude_characters="_")
+GAPS = st.text(st.sampled_from(" \n\t\u3000.,-'’$€。(«<=") | NOT_UNDERSCORE)
+
+
+@given(GAPS)
+def test_a_kept_gap_is_written_as_it_is(gap):
+    assert Policy().gap(gap) == gap
+
+
+@given(GAPS, st.sampled_from(["keep", "drop"]), st.sampled_from(["keep", "collapse"]))
+def test_words_that_were_apart_stay_apart(gap, punctuation, whitespace):
+    written = Policy(punctuation=punctuation, whitespace=whitespace).gap(gap)
+    assert bool(written) == bool(gap)
+    if punctuation == "drop":
+        assert written.strip() == ""
+    if whitespace == "collapse":
+        assert "  " not in written
+        assert all(c == " " or not c.isspace() for c in written)
+
+
+@given(GAPS)
+def test_every_character_of_a_gap_is_counted_once(gap):
+    counts = Policy().gap_counts(gap)
+    assert sum(counts.values()) == len(gap)
+    assert counts["white space"] == sum(c.isspace() for c in gap)
+    assert counts["signs"] == sum(unicodedata.category(c)[0] == "S" for c in gap)
+
+
+# ---- digits
+
+
+@given(TEXTS, st.randoms(use_true_random=False))
+def test_fresh_digits_replace_digits_and_nothing_else(source, random):
+    asked = []
+
+    def randbelow(bound, count):
+        asked.extend(random.randrange(bound) for _ in range(count))
+        return asked
+
+    written = fresh_digits(source, randbelow)
+    assert len(written) == len(source)
+    spots = [at for at, c in enumerate(source) if unicodedata.category(c)[0] == "N"]
+    assert [int(written[at]) for at in spots] == asked
+    assert all(
+        a == b for at, (a, b) in enumerate(zip(source, written, strict=True)) if at not in spots
+    )
+
+
+# ---- settings
+
+
+@given(POLICIES)
+def test_json_and_back(policy):
+    again = Policy.from_dict(json.loads(json.dumps(policy.to_dict())))
+    assert again == policy
+    assert hash(again) == hash(policy)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"unknown": "drew"}, "did you mean 'draw'"),
+        ({"numbers": None}, "policy numbers can't be 'None': choose from digits"),
+        ({"emails": ["mask"]}, "policy emails"),
+        ({"symbol": "draw"}, "did you mean 'symbols'"),
+        ({"public": "word"}, "give a list of strings"),
+        ({"public": None}, "give a list of strings"),
+        ({"public": ["good", 3]}, "word 2 is not a string"),
+        ({"public": ["Secret"]}, "word 1 must be one token in lower case"),
+        ({"public": ["two words"]}, "word 1 must be one token in lower case"),
+        ([], "a policy is an object of settings"),
+    ],
+)
+def test_a_wrong_setting_is_refused_in_one_line(settings, message):
+    with pytest.raises(PolicyError) as refused:
+        Policy.from_dict(settings)
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert "Secret" not in str(refused.value)
+
+
+def test_a_public_word_may_be_written_with_a_curly_apostrophe():
+    assert Policy(public=frozenset({"o’clock"})).decide("o'clock", {}).kind == "public word"
+
+
+def test_the_stop_words_are_single_tokens_in_lower_case():
+    assert all(split(word) == ["", word, ""] and word == word.lower() for word in STOPWORDS)
+
+
+@given(st.text(ANY_CHARACTER, min_size=1))
+def test_any_single_token_in_lower_case_can_be_declared(source):
+    tokens = [t for t in split(source)[1::2] if t == t.lower() and split(t) == ["", t, ""]]
+    assume(tokens)
+    policy = Policy(public=frozenset(tokens))
+    assert all(policy.decide(token, {}).action == "keep" for token in tokens)

@@ -1,0 +1,116 @@
+"""Guarantee: what is promised, as data. It can be stored, compared, restated and composed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from deniable.errors import ParameterError
+
+ALL_PAIRS = "all pairs"
+METRIC = "metric"
+WITHIN_SETS = "within one output set"
+PROTECTED = "metric on sensitive words"
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Which pairs of inputs the promise covers, and how it grows with their distance.
+
+    `kind` is one of `all pairs`, `metric`, `within one output set` and `metric on sensitive
+    words`. A metric promise is epsilon times a distance; `metric` names that distance and
+    `diameter` is its largest value. `covered` is the fraction of pairs of different words for
+    which anything is promised at all.
+    """
+
+    kind: str
+    covered: float = 1.0
+    metric: str | None = None
+    diameter: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.covered <= 1.0:
+            raise ParameterError(f"covered must be between 0 and 1, got {self.covered}")
+        if not (math.isfinite(self.diameter) and self.diameter >= 0):
+            raise ParameterError(f"a diameter must be finite and not negative: {self.diameter}")
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """P(y | x) <= exp(epsilon * distance(x, x') + slack) P(y | x') + delta, for covered pairs.
+
+    The distance is 1 unless the relation is a metric one. `slack` is what finite arithmetic may
+    add (see sampling.py). `unit` says what x and x' are.
+
+    >>> token = Guarantee("token", Relation(METRIC, metric="euclidean", diameter=2.0), 3.0)
+    >>> token.worst_epsilon
+    6.0
+    >>> token.repeat(10).worst_epsilon
+    60.0
+    """
+
+    unit: str
+    relation: Relation
+    epsilon: float
+    delta: float = 0.0
+    slack: float = 0.0
+    assumptions: tuple[str, ...] = ()
+    reveals: tuple[str, ...] = ()
+    paper: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "delta", "slack"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise ParameterError(f"{name} must be finite and not negative, got {value}")
+
+    @property
+    def worst_epsilon(self) -> float:
+        """The promise for the farthest covered pair: epsilon x diameter, and the slack."""
+        return self.epsilon * self.relation.diameter + self.slack
+
+    def repeat(self, count: int, unit: str = "document") -> Guarantee:
+        """Return what holds for `count` independent draws about one unit (basic composition)."""
+        if count < 0:
+            raise ParameterError(f"a number of draws can't be negative, got {count}")
+        condition = (f"neighbours have the same number of tokens, at most {count} of them changed",)
+        return replace(
+            self,
+            unit=unit,
+            epsilon=self.epsilon * count,
+            delta=min(1.0, self.delta * count),
+            slack=self.slack * count,
+            assumptions=self.assumptions + condition,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the guarantee as plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
+        """Rebuild a guarantee from plain data."""
+        fields = dict(data)
+        fields["relation"] = Relation(**fields["relation"])
+        for name in ("assumptions", "reveals"):
+            fields[name] = tuple(fields[name])
+        return cls(**fields)
+
+    def describe(self) -> str:
+        """Say the promise in one sentence."""
+        relation = self.relation
+        start = f"for each {self.unit}, P(output | x) <= exp"
+        if relation.kind == ALL_PAIRS:
+            return f"{start}({self.epsilon:g}) P(output | x') for every pair x, x'"
+        if relation.kind == WITHIN_SETS:
+            return (
+                f"{start}({self.epsilon:g}) P(output | x') for x, x' of one output set "
+                f"({relation.covered:.2%} of all pairs); which set it is, is revealed"
+            )
+        where = "" if relation.covered == 1 else f" for {relation.covered:.2%} of all pairs"
+        return (
+            f"{start}({self.epsilon:g} d(x, x')) P(output | x'){where}, d = {relation.metric}; "
+            f"epsilon x diameter = {self.epsilon * relation.diameter:.4g}"
+        )

@@ -1,0 +1,178 @@
+"""Plan: decisions about tokens as numbers, so that a whole batch is drawn and written at once.
+
+A plain word of the space in lower, title or upper case is the number `case * V + word`. Every
+other token is the number -1 - slot of its remembered `Decision`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from deniable.mechanism import Kernel
+from deniable.policy import Decision, Policy, fresh_digits
+from deniable.sampling import Ids, randomness
+from deniable.space import Space
+from deniable.tally import Tally
+from deniable.text import apply_case
+
+# "" writes a word as the space has it.
+CASES = ("", "title", "upper", "lower")
+# Decisions are remembered for this many different tokens; then the memory starts anew.
+REMEMBERED = 1_000_000
+
+
+class Source(Protocol):
+    """What draws: a kernel, or the stock in front of one."""
+
+    def sample(self, ids: Ids) -> Ids:
+        """Return one output for each id."""
+
+
+class Replacement(NamedTuple):
+    """Where a token stood, how it was treated, and what stands there now."""
+
+    start: int
+    end: int
+    kind: str
+    action: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The numbers of some tokens, and what is written for each."""
+
+    codes: Ids
+    texts: list[str]
+
+    def part(self, start: int, end: int) -> Drawn:
+        """Return the tokens from start to end."""
+        return Drawn(self.codes[start:end], self.texts[start:end])
+
+
+class Plan(dict[str, int]):
+    """From a token to its number; a token is decided when it is first seen, in memory only."""
+
+    def __init__(self, space: Space, policy: Policy, kernel: Kernel) -> None:
+        super().__init__()
+        self._space, self._policy = space, policy
+        self._count = len(space)
+        self._forms = _forms(space)
+        self._decisions: list[Decision] = []
+        self._gaps: dict[str, str] = {}
+        self._exposed = kernel.exposes(np.arange(len(space), dtype=np.int64))
+        self._keeps_gaps = policy.whitespace == "keep" and policy.punctuation == "keep"
+
+    def __missing__(self, token: str) -> int:
+        decision = self._policy.decide(token, self._space.index)
+        if decision.action == "draw" and not decision.suffix and decision.case in CASES:
+            code = CASES.index(decision.case) * self._count + decision.word
+        else:
+            self._decisions.append(decision)
+            code = -len(self._decisions)
+        self[token] = code
+        return code
+
+    def replace(self, tokens: list[str], source: Source) -> Drawn:
+        """Decide, draw and write every token."""
+        if len(self) > REMEMBERED:
+            self.clear()
+            self._decisions.clear()
+        codes = np.fromiter(map(self.__getitem__, tokens), dtype=np.int64, count=len(tokens))
+        texts = np.empty(len(tokens), dtype=object)
+        plain = codes >= 0
+        words = codes[plain]
+        cases, ids = np.divmod(words, self._count)
+        texts[plain] = self._forms[cases * self._count + source.sample(ids)]
+        rest = np.flatnonzero(~plain)
+        if len(rest):
+            texts[rest] = self._write([self._decisions[-1 - code] for code in codes[rest]], source)
+        return Drawn(codes, texts.tolist())
+
+    def _write(self, decisions: list[Decision], source: Source) -> list[str]:
+        """Write the tokens that are no plain words."""
+        ids = np.array([d.word for d in decisions if d.action == "draw"], dtype=np.int64)
+        drawn = iter(source.sample(ids).tolist())
+        uniform = sum(d.action == "uniform" for d in decisions)
+        free = iter(randomness().below(self._count, uniform).tolist())
+        return [self._one(decision, drawn, free) for decision in decisions]
+
+    def _one(self, decision: Decision, drawn: Iterable[int], free: Iterable[int]) -> str:
+        if decision.action == "digits":
+            return fresh_digits(decision.text, randomness().below)
+        if decision.action in ("draw", "uniform"):
+            word = next(iter(drawn if decision.action == "draw" else free))
+            return apply_case(self._space.words[word], decision.case) + decision.suffix
+        return decision.text + decision.suffix
+
+    def decision(self, code: int) -> Decision:
+        """Return the decision that a number stands for."""
+        if code < 0:
+            return self._decisions[-1 - code]
+        case, word = divmod(code, self._count)
+        return Decision("draw", "word", word, CASES[case])
+
+    def tally(self, drawn: Drawn, ends: Ids) -> Tally:
+        """Count the tokens of records that end at `ends`."""
+        codes = drawn.codes
+        plain = codes >= 0
+        charged = plain.copy()
+        charged[plain] = ~self._exposed[codes[plain] % self._count]
+        seen: Counter[str] = Counter()
+        exposed = int((plain & ~charged).sum())
+        for position in np.flatnonzero(~plain):
+            decision = self._decisions[-1 - codes[position]]
+            seen.update(decision.counted)
+            if decision.action == "draw":
+                charged[position] = not self._exposed[decision.word]
+                exposed += bool(self._exposed[decision.word])
+        seen["word"] += int(plain.sum())
+        # Cases 1 and 2 (title, upper) are patterns that the output repeats.
+        seen["case pattern"] += int(np.isin(codes[plain] // self._count, (1, 2)).sum())
+        sums = np.concatenate([[0], np.cumsum(charged)])
+        each = np.diff(sums[np.concatenate([[0], ends])])
+        return Tally(
+            records=len(ends),
+            tokens=len(codes),
+            charged=int(sums[-1]),
+            largest=int(each.max(initial=0)),
+            exposed=exposed,
+            seen=+seen,
+        )
+
+    def count_gaps(self, tally: Tally, gaps: Iterable[str]) -> None:
+        """Add what the gaps hold to a tally."""
+        for gap, times in Counter(gaps).items():
+            for kind, count in self._policy.gap_counts(gap).items():
+                if count:
+                    tally.seen[kind] += count * times
+
+    def rewrite_gaps(self, pieces: list[list[str]]) -> None:
+        """Write the gaps as the policy wants them, in place."""
+        if self._keeps_gaps:
+            return
+        for piece in pieces:
+            piece[::2] = [self._policy.gap(gap) for gap in piece[::2]]
+
+    def replacements(self, piece: list[str], drawn: Drawn) -> tuple[Replacement, ...]:
+        """Say where each token of one text stood and what became of it."""
+        found, start = [], 0
+        for i, (code, text) in enumerate(zip(drawn.codes.tolist(), drawn.texts, strict=True)):
+            start += len(piece[2 * i])
+            end = start + len(piece[2 * i + 1])
+            decision = self.decision(code)
+            found.append(Replacement(start, end, decision.kind, decision.action, text))
+            start = end
+        return tuple(found)
+
+
+def _forms(space: Space) -> np.ndarray[tuple[int], np.dtype[np.object_]]:
+    """Return every word in every case, so that writing a token is one look-up."""
+    forms = np.empty(len(CASES) * len(space), dtype=object)
+    forms[:] = [apply_case(word, case) for case in CASES for word in space.words]
+    return forms

@@ -1,0 +1,182 @@
+"""Sanitizer: text -> tokens -> policy -> sample -> render -> text and certificate.
+
+Texts are handled in batches: every token of a batch becomes one number (which word, which case),
+all of them are drawn at once, and the drawn numbers index a table of ready strings. Tokens that
+are no plain words of the space (numbers, masks, clitics, unknown words) are few and go one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from deniable.certificate import Certificate
+from deniable.errors import ParameterError
+from deniable.guarantee import Guarantee
+from deniable.kernels.dense import DenseKernel
+from deniable.mechanism import Kernel, Mechanism, mechanism
+from deniable.plan import Plan, Replacement
+from deniable.policy import Policy
+from deniable.presets import PRESETS, Preset
+from deniable.space import Space
+from deniable.stock import Stock
+from deniable.tally import Tally
+from deniable.text import split
+
+# Texts are gathered until a batch has this many characters (or the iterable ends).
+BATCH_CHARACTERS = 1_000_000
+BATCH_TEXTS = 10_000
+
+
+@dataclass(frozen=True)
+class Sanitized:
+    """One sanitized text; `tokens` say where each came from without repeating what it was."""
+
+    text: str
+    tokens: tuple[Replacement, ...]
+    certificate: Certificate
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Sanitizer:
+    """Sanitizes texts with one mechanism, one space and one policy.
+
+    >>> s = Sanitizer(mechanism="custext", epsilon=2.0)
+    >>> out = s.sanitize("Alice flew to Paris on 3 May.")
+    >>> out.certificate.document["tokens_charged"]
+    6
+    >>> s.sanitize("").text
+    ''
+
+    Without a mechanism the preset `balanced` is used; `Sanitizer(preset="strict")` names another.
+    """
+
+    def __init__(
+        self,
+        mechanism: str | Mechanism | None = None,
+        epsilon: float | None = None,
+        *,
+        space: Space | None = None,
+        policy: Policy | None = None,
+        preset: str | None = None,
+        **parameters: Any,
+    ) -> None:
+        chosen = _preset(preset, mechanism, epsilon, parameters)
+        self.space = Space.default() if space is None else space
+        self.policy = policy if policy is not None else chosen.policy if chosen else Policy()
+        self.mechanism = chosen.make() if chosen else _make(mechanism, epsilon, parameters)
+        self.kernel: Kernel = self.mechanism.bind(self.space)
+        self._source = Stock(self.kernel) if isinstance(self.kernel, DenseKernel) else self.kernel
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised for each token."""
+        return self.kernel.guarantee
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The decisions about tokens, remembered; made when the first text comes."""
+        return Plan(self.space, self.policy, self.kernel)
+
+    def sanitize(self, text: str) -> Sanitized:
+        """Sanitize one text."""
+        return next(self._batch([text]))
+
+    def sanitize_many(self, texts: Iterable[str]) -> Iterator[Sanitized]:
+        """Sanitize any iterable of texts, in order and in constant memory."""
+        for batch in _batches(texts):
+            yield from self._batch(batch)
+
+    def sanitize_texts(self, texts: Sequence[str]) -> tuple[list[str], Tally]:
+        """Sanitize a batch of texts; return them with one tally for all (the fastest way)."""
+        pieces = [split(_checked(text)) for text in texts]
+        ends = np.cumsum([len(piece) // 2 for piece in pieces], dtype=np.int64)
+        drawn = self.plan.replace(list(chain.from_iterable(p[1::2] for p in pieces)), self._source)
+        tally = self.plan.tally(drawn, ends)
+        self.plan.count_gaps(tally, chain.from_iterable(piece[::2] for piece in pieces))
+        start = 0
+        for piece, end in zip(pieces, ends.tolist(), strict=True):
+            piece[1::2] = drawn.texts[start:end]
+            start = end
+        self.plan.rewrite_gaps(pieces)
+        return ["".join(piece) for piece in pieces], tally
+
+    def _batch(self, texts: Sequence[str]) -> Iterator[Sanitized]:
+        """Sanitize a batch and keep the texts apart, each with a certificate of its own."""
+        pieces = [split(_checked(text)) for text in texts]
+        drawn = self.plan.replace(list(chain.from_iterable(p[1::2] for p in pieces)), self._source)
+        start = 0
+        for piece in pieces:
+            part = drawn.part(start, start + len(piece) // 2)
+            start += len(piece) // 2
+            tally = self.plan.tally(part, np.array([len(part.texts)], dtype=np.int64))
+            self.plan.count_gaps(tally, piece[::2])
+            tokens = self.plan.replacements(piece, part)
+            piece[1::2] = part.texts
+            self.plan.rewrite_gaps([piece])
+            yield Sanitized("".join(piece), tokens, self.certificate(tally))
+
+    def certificate(self, tally: Tally) -> Certificate:
+        """Return the certificate of everything that a tally counted."""
+        return Certificate.build(self.kernel, self.policy, tally)
+
+    def sanitize_column(self, column: Any) -> Any:
+        """Sanitize a pandas Series, or a pyarrow Array or ChunkedArray; nulls stay null."""
+        from deniable.columns import sanitize_column  # noqa: PLC0415 (pandas only if it is used)
+
+        return sanitize_column(self, column)
+
+
+def _preset(
+    name: str | None, chosen: object, epsilon: float | None, parameters: dict[str, Any]
+) -> Preset | None:
+    if chosen is not None:
+        if name is not None:
+            raise ParameterError("give a preset or a mechanism, not both")
+        return None
+    name = name or "balanced"
+    if name not in PRESETS:
+        raise ParameterError(f"no preset {name!r}; there are: {', '.join(PRESETS)}")
+    if epsilon is not None or parameters:
+        raise ParameterError("a preset has its own epsilon and parameters; name a mechanism too")
+    return PRESETS[name]
+
+
+def _make(
+    chosen: str | Mechanism | None, epsilon: float | None, parameters: dict[str, Any]
+) -> Mechanism:
+    if isinstance(chosen, Mechanism):
+        if epsilon is not None or parameters:
+            raise ParameterError("a mechanism object has its own epsilon and parameters")
+        return chosen
+    if epsilon is not None:
+        parameters = {"epsilon": epsilon, **parameters}
+    return mechanism(str(chosen), **parameters)
+
+
+def _checked(text: str) -> str:
+    if not isinstance(text, str):
+        raise ParameterError(f"a text must be a string, got {type(text).__name__}")
+    return text
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    if isinstance(texts, str):
+        raise ParameterError("sanitize_many needs an iterable of texts; one text: sanitize")
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        batch.append(text)
+        size += len(_checked(text))
+        if size >= BATCH_CHARACTERS or len(batch) >= BATCH_TEXTS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -85,6 +85,8 @@ def load(places: Places, wanted: State) -> Note | None:
         whole = places.part.stat().st_size
     except OSError:
         return None
+    if not whole:
+        return None  # the run was killed when the target was already in its place
     note = _parse(text)
     if note is None or whole < note.offset:
         raise InputError(f"{places.target}: what the broken run left is damaged; omit --resume")

@@ -95,5 +95,6 @@ def missing_column(source: str, column: str, names: Sequence[str]) -> InputError
     # A first line this long is a record of a file without a header, and a record is never shown.
     if not names or max(map(len, names)) > 64:
         return InputError(f"{source}: no column {column!r}, and no header that names columns")
-    listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+    shown = [name if name.isprintable() else repr(name) for name in names[:20]]
+    listed = ", ".join(shown) + (", ..." if len(names) > 20 else "")
     return InputError(f"{source}: no column {column!r} (there are: {listed}){hint}")

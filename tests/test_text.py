@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 import sys
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -80,6 +82,7 @@ def test_gaps_hold_gap_characters_and_nothing_else(source):
 
 
 @given(TEXTS)
+@example("it 'ſ 'S ’ve 'lL")
 def test_a_token_starts_and_ends_on_a_character_that_is_no_gap(source):
     for token in split(source)[1::2]:
         assert not is_gap(token[-1])
@@ -269,3 +272,13 @@ def test_stem_and_clitic_are_the_word(word):
     if parts is not None:
         assert "".join(parts) == word
         assert parts[1].lower().replace("’", "'") in CLITICS
+
+
+# ---- the page
+
+
+def test_the_page_on_text_says_what_happens():
+    page = Path(__file__).parents[1] / "docs" / "text.md"
+    failed, tried = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert tried > 10
+    assert failed == 0

@@ -73,11 +73,11 @@ _FILE_ENDING = (
 _URL_TAIL = f"[^{URL_END}]*[^{GAP}]"
 _URL = (
     rf"[A-Za-z][A-Za-z0-9+.-]{{1,30}}+://{_URL_TAIL}|[wW]{{3}}\.(?=[^{GAP}]){_URL_TAIL}|"
-    rf"{_LABELS}(?i:{_TOP_LEVEL}){_LABEL_END}(?:(?::[0-9]{{1,5}}+)?[/?#]{_URL_TAIL})?"
+    rf"{_LABELS}(?ai:{_TOP_LEVEL}){_LABEL_END}(?:(?::[0-9]{{1,5}}+)?[/?#]{_URL_TAIL})?"
 )
 _EMAIL = r"\w[\w.%+'’-]{0,63}+@\w++(?:[.-]\w++)*+"
 _UUID = rf"[0-9A-Fa-f]{{8}}(?:-[0-9A-Fa-f]{{4}}){{3}}-[0-9A-Fa-f]{{12}}(?!{_RUN})"
-_FILE = rf"{_LABELS}(?i:{_FILE_ENDING}){_LABEL_END}"
+_FILE = rf"{_LABELS}(?ai:{_FILE_ENDING}){_LABEL_END}"
 _NUMBER = f"[{NUMBER}]++(?:[-.,:/'’٫٬][{NUMBER}]++)*+"
 _MIXED = (  # letters with digits or `_`, then every joined part that holds a digit
     f"(?:[{SPACED_LETTER}][{SPACED_LETTER}{MARK}]*+(?=[{NUMBER}_])"
@@ -90,7 +90,7 @@ _WORD = (  # joiners and apostrophes only between letters
     f"[{LETTER}][{LETTER}{MARK}]*+"
     f"(?:(?:[\u00ad\u200c\u200d\u2060][{LETTER}{MARK}]|['’·׳״][{LETTER}])[{LETTER}{MARK}]*+)*+"
 )
-_CLITIC = r"['’](?<!\S['’])(?i:s|d|m|re|ve|ll)(?=[\s,.;:!?)]|\Z)"  # tokenised text: it 's
+_CLITIC = r"['’](?<!\S['’])(?ai:s|d|m|re|ve|ll)(?=[\s,.;:!?)]|\Z)"  # tokenised text: it 's
 _ATTACHED = f"[{MARK}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*+"
 _SYMBOL = (
     f"[\U0001f1e6-\U0001f1ff]{{2}}|_++|[^{GAP}]{_ATTACHED}(?:\u200d(?!\\w)[^{GAP}]{_ATTACHED})*+"

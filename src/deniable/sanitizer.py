@@ -22,7 +22,7 @@ from deniable.kernels.dense import DenseKernel
 from deniable.mechanism import Kernel, Mechanism, mechanism
 from deniable.plan import Plan, Replacement
 from deniable.policy import Policy
-from deniable.presets import PRESETS, Preset
+from deniable.presets import DEFAULT, PRESETS, Preset
 from deniable.space import Space
 from deniable.stock import Stock
 from deniable.tally import Tally
@@ -55,7 +55,8 @@ class Sanitizer:
     >>> s.sanitize("").text
     ''
 
-    Without a mechanism the preset `balanced` is used; `Sanitizer(preset="strict")` names another.
+    Without a mechanism the preset `balanced` is used; `Sanitizer(preset="strict")` names another,
+    and an epsilon or parameters given beside it replace the preset's own.
     """
 
     def __init__(
@@ -68,10 +69,12 @@ class Sanitizer:
         preset: str | None = None,
         **parameters: Any,
     ) -> None:
-        chosen = _preset(preset, mechanism, epsilon, parameters)
+        chosen = _preset(preset, mechanism)
+        if chosen is not None:
+            mechanism, parameters = chosen.mechanism, {**chosen.parameters, **parameters}
         self.space = Space.default() if space is None else space
         self.policy = policy if policy is not None else chosen.policy if chosen else Policy()
-        self.mechanism = chosen.make() if chosen else _make(mechanism, epsilon, parameters)
+        self.mechanism = _make(mechanism, epsilon, parameters)
         self.kernel: Kernel = self.mechanism.bind(self.space)
         self._source = Stock(self.kernel) if isinstance(self.kernel, DenseKernel) else self.kernel
 
@@ -96,7 +99,10 @@ class Sanitizer:
 
     def sanitize_texts(self, texts: Sequence[str]) -> tuple[list[str], Tally]:
         """Sanitize a batch of texts; return them with one tally for all (the fastest way)."""
-        pieces = [split(_checked(text)) for text in texts]
+        joined = "\n".join(map(_checked, texts))
+        if joined.count("\n") == len(texts) - 1 and self.plan.keeps_gaps:
+            return self._joined(joined)
+        pieces = [split(text) for text in texts]
         ends = np.cumsum([len(piece) // 2 for piece in pieces], dtype=np.int64)
         drawn = self.plan.replace(list(chain.from_iterable(p[1::2] for p in pieces)), self._source)
         tally = self.plan.tally(drawn, ends)
@@ -104,9 +110,24 @@ class Sanitizer:
         start = 0
         for piece, end in zip(pieces, ends.tolist(), strict=True):
             piece[1::2] = drawn.texts[start:end]
+            piece[::2] = self.plan.gaps(piece[::2])
             start = end
-        self.plan.rewrite_gaps(pieces)
         return ["".join(piece) for piece in pieces], tally
+
+    def _joined(self, joined: str) -> tuple[list[str], Tally]:
+        """Sanitize texts of one line each, joined by newlines: no token holds or spans one."""
+        piece = split(joined)
+        gaps = piece[::2]
+        drawn = self.plan.replace(piece[1::2], self._source)
+        breaks = [i for i, gap in enumerate(gaps) if "\n" in gap]
+        ends = [i for i in breaks for _ in range(gaps[i].count("\n"))] + [len(drawn.texts)]
+        tally = self.plan.tally(drawn, np.array(ends, dtype=np.int64))
+        self.plan.count_gaps(tally, gaps)
+        # The newlines between the texts are not theirs.
+        tally.seen.subtract({"white space": len(ends) - 1})
+        tally.seen = +tally.seen
+        piece[1::2] = drawn.texts
+        return "".join(piece).split("\n"), tally
 
     def _batch(self, texts: Sequence[str]) -> Iterator[Sanitized]:
         """Sanitize a batch and keep the texts apart, each with a certificate of its own."""
@@ -120,7 +141,7 @@ class Sanitizer:
             self.plan.count_gaps(tally, piece[::2])
             tokens = self.plan.replacements(piece, part)
             piece[1::2] = part.texts
-            self.plan.rewrite_gaps([piece])
+            piece[::2] = self.plan.gaps(piece[::2])
             yield Sanitized("".join(piece), tokens, self.certificate(tally))
 
     def certificate(self, tally: Tally) -> Certificate:
@@ -134,18 +155,14 @@ class Sanitizer:
         return sanitize_column(self, column)
 
 
-def _preset(
-    name: str | None, chosen: object, epsilon: float | None, parameters: dict[str, Any]
-) -> Preset | None:
+def _preset(name: str | None, chosen: object) -> Preset | None:
     if chosen is not None:
         if name is not None:
             raise ParameterError("give a preset or a mechanism, not both")
         return None
-    name = name or "balanced"
+    name = name or DEFAULT
     if name not in PRESETS:
         raise ParameterError(f"no preset {name!r}; there are: {', '.join(PRESETS)}")
-    if epsilon is not None or parameters:
-        raise ParameterError("a preset has its own epsilon and parameters; name a mechanism too")
     return PRESETS[name]
 
 
@@ -157,7 +174,7 @@ def _make(
             raise ParameterError("a mechanism object has its own epsilon and parameters")
         return chosen
     if epsilon is not None:
-        parameters = {"epsilon": epsilon, **parameters}
+        parameters = {**parameters, "epsilon": epsilon}
     return mechanism(str(chosen), **parameters)
 
 

@@ -76,7 +76,12 @@ class Space:
     @classmethod
     def default(cls) -> Space:
         """Return the embedded English space: offline, and ready in well under a second."""
-        return cls.load(default_path())
+        return cls.load(cls.default_path())
+
+    @staticmethod
+    def default_path() -> Path:
+        """Return the folder of the embedded space."""
+        return default_path()
 
     def save(self, path: str | Path) -> None:
         """Write the space in its own format, whole or not at all."""

@@ -1,0 +1,215 @@
+"""`deniable sanitize`: a file in, a sanitized file and its certificate out."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+from tqdm import tqdm
+
+from deniable import progress
+from deniable.certificate import Certificate
+from deniable.cli.options import chosen_space, pairs, parameters, set_option, space_options
+from deniable.errors import InputError, ParameterError
+from deniable.files import FORMATS, Batch, open_reader
+from deniable.pipeline import Job, run
+from deniable.policy import Policy
+from deniable.presets import DEFAULT, PRESETS
+from deniable.sanitizer import Sanitizer
+from deniable.tally import Tally
+
+
+@click.command()
+@click.argument("file", default="-")
+@click.option("-o", "--output", default="-", help="Where to write; stdout when not given.")
+@click.option("--mechanism", help="One of `deniable mechanisms`.")
+@click.option("--epsilon", type=float, help="What is promised for each token.")
+@click.option("--preset", type=click.Choice(list(PRESETS)), help="Instead of a mechanism.")
+@set_option
+@space_options
+@click.option("--column", "columns", multiple=True, help="A column to sanitize; repeatable.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), help="If the name doesn't tell.")
+@click.option("--encoding", default="utf-8", show_default=True, help="Of a text file.")
+@click.option(
+    "--on-error",
+    type=click.Choice(["stop", "skip"]),
+    default="stop",
+    show_default=True,
+    help="What to do with a broken record.",
+)
+@click.option("--keep", multiple=True, help="Public words: `stopwords`, or a file of words.")
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Such as numbers=mask or case=lower; repeatable.",
+)
+@click.option("--certificate", type=click.Path(dir_okay=False), help="Write the certificate here.")
+@click.option("--json", "as_json", is_flag=True, help="Print the certificate; needs -o.")
+@click.option("--resume", is_flag=True, help="Go on after a break; needs -o.")
+@click.option("--workers", type=click.IntRange(1, 256), default=1, help="Processes.  [default: 1]")
+@click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
+def sanitize(
+    *,
+    file: str,
+    output: str,
+    mechanism: str | None,
+    epsilon: float | None,
+    preset: str | None,
+    settings: tuple[str, ...],
+    space: str | None,
+    metric: str | None,
+    unit_diameter: bool,
+    limit: int | None,
+    columns: tuple[str, ...],
+    format_: str | None,
+    encoding: str,
+    on_error: Literal["stop", "skip"],
+    keep: tuple[str, ...],
+    policies: tuple[str, ...],
+    certificate: str | None,
+    as_json: bool,
+    resume: bool,
+    workers: int,
+    quiet: bool,
+) -> None:
+    """Sanitize FILE (stdin when it is - or missing), a line or a column cell at a time.
+
+    Without --mechanism the preset `balanced` is used. Formats: txt, csv, tsv, jsonl, parquet;
+    txt, csv, tsv and jsonl may be gzipped.
+    """
+    progress.show(not quiet)
+    _check_files(file, output, certificate, resume, as_json)
+    job = Job(file, output, columns, format_, encoding, on_error, resume, workers)
+    # A missing file or column is told before anything slow is done.
+    if file != "-":
+        open_reader(
+            file, columns=columns, format=format_, encoding=encoding, on_error=on_error
+        ).close()
+    choice = chosen_space(space, metric, unit_diameter, limit)
+    policy = _policy(preset, mechanism, keep, policies)
+    sanitizer = Sanitizer(
+        mechanism,
+        epsilon,
+        space=choice.load(),
+        policy=policy,
+        preset=preset,
+        **parameters(settings),
+    )
+    if not quiet:
+        _announce(sanitizer, None if mechanism else preset or DEFAULT)
+    with _Bar(job, quiet) as bar:
+        found = run(sanitizer, choice, job, bar.update)
+    _report(found, certificate, as_json, quiet)
+
+
+def _check_files(
+    file: str, output: str, certificate: str | None, resume: bool, as_json: bool
+) -> None:
+    if output == "-" and (resume or as_json):
+        raise ParameterError(f"--{'resume' if resume else 'json'} needs an output file: add -o OUT")
+    if certificate is None:
+        return
+    path = Path(certificate)
+    if not path.parent.is_dir():
+        raise InputError(f"{certificate}: the folder {path.parent} does not exist; make it first")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{certificate}: the folder {path.parent} can't be written to")
+    for other in (file, output):
+        if other != "-" and Path(other).resolve() == path.resolve():
+            raise InputError(f"{certificate}: the certificate would overwrite {other}")
+
+
+def _policy(
+    preset: str | None, mechanism: str | None, keep: tuple[str, ...], policies: tuple[str, ...]
+) -> Policy | None:
+    base = Policy() if mechanism else PRESETS[preset or DEFAULT].policy
+    changes: dict[str, Any] = dict(pairs(policies, "--policy"))
+    words = set(base.public)
+    for name in keep:
+        if name == "stopwords":
+            changes["stopwords"] = "keep"
+        else:
+            words |= _public_words(name)
+    if words:
+        changes["public"] = words
+    return Policy.from_dict({**base.to_dict(), **changes})
+
+
+def _public_words(name: str) -> set[str]:
+    try:
+        text = Path(name).read_text(encoding="utf-8")
+    except OSError:
+        raise InputError(
+            f"--keep takes `stopwords` or a file of words; can't read {name}"
+        ) from None
+    except UnicodeDecodeError:
+        raise InputError(f"{name}: not UTF-8, for --keep") from None
+    return {line.strip().lower() for line in text.splitlines() if line.strip()}
+
+
+def _announce(sanitizer: Sanitizer, preset: str | None) -> None:
+    """Say in two lines what was chosen and what that promises."""
+    made, promise = sanitizer.mechanism, sanitizer.guarantee
+    name = f"preset {preset}: {PRESETS[preset].why}: " if preset else ""
+    settings = f"{made.name}, epsilon {made.epsilon:g}, {sanitizer.space.name}"
+    click.echo(f"deniable: {name}{settings}", err=True)
+    click.echo(f"deniable: promises, {promise.describe()}", err=True)
+
+
+class _Bar:
+    """Bytes done, tokens per second and time left, on a terminal's stderr."""
+
+    def __init__(self, job: Job, quiet: bool) -> None:
+        total = None if job.source == "-" else Path(job.source).stat().st_size
+        hidden = quiet or not sys.stderr.isatty()
+        self._bar = tqdm(
+            total=total, unit="B", unit_scale=True, disable=hidden, file=sys.stderr, leave=False
+        )
+        self._tokens = 0
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.close()
+
+    def update(self, batch: Batch, tally: Tally) -> None:
+        """Move the bar by one batch."""
+        self._tokens += tally.tokens
+        self._bar.update(batch.bytes_read)
+        elapsed = self._bar.format_dict.get("elapsed") or 0.0
+        if elapsed:
+            self._bar.set_postfix_str(f"{self._tokens / elapsed:,.0f} tokens/s")
+
+
+def _report(found: Certificate, path: str | None, as_json: bool, quiet: bool) -> None:
+    if path is not None:
+        _write_whole(Path(path), found.to_json() + "\n")
+    if as_json:
+        click.echo(found.to_json())
+    if quiet:
+        return
+    document = found.document
+    skipped = f", {document['skipped']:,} broken ones skipped" if document["skipped"] else ""
+    click.echo(
+        f"deniable: {document['records']:,} records{skipped}, {document['tokens_charged']:,} of "
+        f"{document['tokens']:,} tokens drawn; at most {document['largest_record']['epsilon']:.4g}"
+        " epsilon a record",
+        err=True,
+    )
+
+
+def _write_whole(path: Path, text: str) -> None:
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: can't be written ({error.strerror})") from None

@@ -1,0 +1,159 @@
+"""From a file to a file: batches are read, sanitized by one or several processes, and written.
+
+Batches go out in the order in which they came in. Only a few are in flight, so memory doesn't
+grow with the file. Every process keys its own generator from the operating system.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from typing import Any, Literal
+
+from deniable.certificate import Certificate
+from deniable.files import Batch, Reader, Writer, find_checkpoint, open_reader, open_writer
+from deniable.mechanism import Mechanism
+from deniable.policy import Policy
+from deniable.sanitizer import Sanitizer
+from deniable.space import Space
+from deniable.tally import Tally
+
+Done = tuple[Batch, list[str], Tally]
+Watcher = Callable[[Batch, Tally], None]
+
+
+@dataclass(frozen=True)
+class SpaceChoice:
+    """How to load a space again in another process; the embedded one without a path."""
+
+    path: str | None = None
+    metric: str | None = None
+    unit_diameter: bool = False
+    limit: int | None = None
+
+    def load(self) -> Space:
+        """Load the space."""
+        if self.path is None and not self.metric and not self.unit_diameter and not self.limit:
+            return Space.default()
+        path = self.path or Space.default_path()
+        return Space.load(path, self.metric, unit_diameter=self.unit_diameter, limit=self.limit)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One file to sanitize."""
+
+    source: str
+    target: str
+    columns: tuple[str, ...] = ()
+    format: str | None = None
+    encoding: str = "utf-8"
+    on_error: Literal["stop", "skip"] = "stop"
+    resume: bool = False
+    workers: int = 1
+
+
+def run(sanitizer: Sanitizer, choice: SpaceChoice, job: Job, watch: Watcher) -> Certificate:
+    """Sanitize a file and return its certificate; the target appears whole or not at all."""
+    fingerprint = _fingerprint(sanitizer)
+    start = find_checkpoint(job.target, job.source, fingerprint) if job.resume else None
+    reader = open_reader(
+        job.source,
+        columns=job.columns,
+        format=job.format,
+        encoding=job.encoding,
+        on_error=job.on_error,
+        start=start,
+    )
+    with reader, _open_writer(job, reader, fingerprint) as writer:
+        tally = Tally.from_dict(writer.saved) if writer.saved else Tally()
+        for batch, texts, part in _sanitized(sanitizer, choice, reader, job.workers):
+            part.records = batch.records
+            # A record's cells are counted one by one; all of a record's can't exceed this.
+            part.largest *= max(1, len(job.columns))
+            tally.add(part)
+            tally.skipped = reader.skipped
+            writer.write(batch, texts, tally.to_dict())
+            watch(batch, part)
+        tally.skipped = reader.skipped
+        writer.commit()
+    return Certificate.build(sanitizer.kernel, sanitizer.policy, tally, _passed(reader))
+
+
+def _fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
+    """What must be the same for a broken run to be continued; nothing of the private text."""
+    return {
+        "mechanism": sanitizer.mechanism.name,
+        "parameters": repr(sorted(sanitizer.mechanism.parameters().items())),
+        "space": sanitizer.space.hash,
+        "policy": sanitizer.policy.to_dict(),
+    }
+
+
+def _open_writer(job: Job, reader: Reader, fingerprint: dict[str, Any]) -> Writer:
+    return open_writer(job.target, reader, fingerprint=fingerprint, resume=job.resume)
+
+
+def _passed(reader: Reader) -> dict[str, str]:
+    return {
+        f"column {name}": "this column was not named, and passes unchanged"
+        for name in reader.passed
+    }
+
+
+def _sanitized(
+    sanitizer: Sanitizer, choice: SpaceChoice, reader: Reader, workers: int
+) -> Iterator[Done]:
+    if workers > 1:
+        yield from _in_processes(sanitizer, choice, reader, workers)
+        return
+    for batch in reader.batches():
+        texts, tally = sanitizer.sanitize_texts(batch.texts)
+        yield batch, texts, tally
+
+
+def _in_processes(
+    sanitizer: Sanitizer, choice: SpaceChoice, reader: Reader, workers: int
+) -> Iterator[Done]:
+    """Hand batches to processes that each bind the mechanism for themselves."""
+    settings = (choice, sanitizer.mechanism, sanitizer.policy)
+    pool = ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=partial(_start, *settings)
+    )
+    waiting: deque[tuple[Batch, Future[tuple[list[str], Tally]]]] = deque()
+    try:
+        for batch in reader.batches():
+            waiting.append((batch, pool.submit(_work, batch.texts)))
+            if len(waiting) > workers:
+                yield _next(waiting)
+        while waiting:
+            yield _next(waiting)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _next(waiting: deque[tuple[Batch, Future[tuple[list[str], Tally]]]]) -> Done:
+    batch, future = waiting.popleft()
+    texts, tally = future.result()
+    return batch, texts, tally
+
+
+class _Worker:
+    """The sanitizer of this worker process."""
+
+    sanitizer: Sanitizer
+
+
+def _start(choice: SpaceChoice, mechanism: Mechanism, policy: Policy) -> None:
+    # Ctrl-C reaches the whole group; the parent decides what is kept.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _Worker.sanitizer = Sanitizer(mechanism, space=choice.load(), policy=policy)
+
+
+def _work(texts: list[str]) -> tuple[list[str], Tally]:
+    return _Worker.sanitizer.sanitize_texts(texts)

@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from deniable.errors import PolicyError
@@ -72,6 +72,7 @@ def test_every_string_is_decided(token, policy, index):
 
 
 @given(TEXTS, POLICIES, INDEXES)
+@example("The’s it 's Alice's", Policy(stopwords="keep"), {"alice": 0})
 def test_whatever_is_seen_is_listed(source, policy, index):
     counts = dict.fromkeys(KINDS, 0)
     parts = split(source)

@@ -19,7 +19,7 @@ KINDS = (
     "symbol",
     "stop word",
     "public word",
-    "clitic",
+    "lone clitic",
 )
 
 Entry = dict[str, int | str]
@@ -75,7 +75,8 @@ _SENTENCES: dict[str, Callable[[Policy], str]] = {
     "symbol": _treated("symbols", "symbols"),
     "stop word": lambda _: "stop words pass unchanged and are seen in full",
     "public word": lambda _: "words declared public pass unchanged and are seen in full",
-    "clitic": _gap("clitics", "clitics such as 's and n't pass unchanged", ""),
+    "clitic": lambda _: "the clitics of these words, such as 's and n't, pass unchanged",
+    "lone clitic": lambda _: "clitics written as words of their own pass unchanged",
     "case pattern": _gap(
         "case",
         "the capitals and curly apostrophes of these words are seen, and that others had none",

@@ -181,7 +181,7 @@ class Policy:
         """A clitic that the text wrote as a word of its own, as tokenised corpora do."""
         if self.clitics == "drop" or token.lower().replace("’", "'") not in CLITICS:
             return None
-        return Decision("keep", "clitic", text=token)
+        return Decision("keep", "lone clitic", text=token)
 
     def _number(self, token: str) -> Decision:
         if self.numbers == "digits":

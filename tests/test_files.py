@@ -147,7 +147,7 @@ ROWS = st.lists(st.lists(TEXT, min_size=3, max_size=3), max_size=8)
     characters=st.integers(1, 80),
     cut=st.booleans(),
 )
-def test_csv_changes_the_chosen_cells_and_nothing_else(  # noqa: PLR0917
+def test_csv_changes_the_chosen_cells_and_nothing_else(
     rows: list[list[str]], end: str, quoting: int, delimiter: str, characters: int, cut: bool
 ) -> None:
     if not quoting and end == "\n":  # Python's own writer forgets to quote a carriage return then
@@ -253,6 +253,64 @@ def test_jsonl_numbers_and_spelling_are_untouched() -> None:
     assert through(
         b'{"t":"\\u00e9"}', "a.jsonl", shout, columns=["t"]
     ) == b'{"t": "<\\u00e9>"}'.replace(b": ", b":")
+
+
+KEYS = st.sampled_from(
+    ["note", "other", "n", '"note', 'note"', '"note"', "", "note\\", "\u006eote"]
+)
+STRINGS = st.sampled_from(["note", '"note"', '"note": "x"', "\\", 'say "hi"', "", "é", "\ud800"])
+PAIRS = st.lists(
+    st.tuples(
+        st.one_of(
+            KEYS.map(json.dumps),
+            st.just('"n\\u006fte"'),
+        ),
+        st.one_of(
+            STRINGS.map(json.dumps),
+            STRINGS.map(lambda text: json.dumps({"note": text})),
+            st.sampled_from(["null", "1", '["note", "x"]', '{"other": {"note": "y"}}']),
+        ),
+    ),
+    max_size=5,
+)
+
+
+@given(
+    records=st.lists(PAIRS, min_size=1, max_size=4),
+    space=st.sampled_from(["", " ", "\t"]),
+    columns=st.sampled_from([("note",), ("other", "note"), ("other.note",)]),
+)
+def test_jsonl_finds_every_spelling_of_a_key(
+    records: list[list[tuple[str, str]]], space: str, columns: tuple[str, ...]
+) -> None:
+    seen = ", ".join(f"{json.dumps(name)}: null" for name in columns)
+    lines = [f"{{{seen}}}"]  # so that no column is missing
+    for pairs in records:
+        inner = f",{space}".join(f"{key}{space}:{space}{value}" for key, value in pairs)
+        lines.append(f"{{{space}{inner}}}{space}")
+
+    def change(pairs: list[tuple[str, Any]], prefix: str = "") -> list[tuple[str, Any]]:
+        new: list[tuple[str, Any]] = []
+        for key, value in pairs:
+            name = prefix + key
+            if name in columns and isinstance(value, str):
+                new.append((key, shout(value)))
+            elif name == columns[0].partition(".")[0] != columns[0] and isinstance(value, list):
+                deeper = all(isinstance(item, tuple) for item in value)
+                new.append((key, change(value, name + ".") if deeper else value))
+            else:
+                new.append((key, value))
+        return new
+
+    old = [json.loads(line, object_pairs_hook=list) for line in lines]
+    good = [
+        line
+        for line, pairs in zip(lines, old, strict=True)
+        if all(key not in columns or isinstance(value, str | None) for key, value in pairs)
+    ]
+    got = through("\n".join(good).encode(), "a.jsonl", shout, columns=columns).decode()
+    wanted = [change(json.loads(line, object_pairs_hook=list)) for line in good]
+    assert [json.loads(line, object_pairs_hook=list) for line in got.split("\n")] == wanted
 
 
 def test_jsonl_keys_that_stand_twice_are_sanitized_twice() -> None:

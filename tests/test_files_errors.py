@@ -79,6 +79,9 @@ GOOD_JSON = json.dumps({"note": SECRET}) + "\n"
         ("a.csv", GOOD_CSV.encode() + b"canary\n", "line 4 has too many or too few fields"),
         ("a.csv", GOOD_CSV.encode() + b"3,canary,canary\n", "line 4 has too many or too few fields"),
         ("a.csv", GOOD_CSV.encode() + b'3,"canary"canary\n', "line 4 has text after a closing quote"),
+        ("a.csv", GOOD_CSV.encode() + b'"canary"canary,3', "line 4 has text after a closing quote"),
+        ("a.csv", GOOD_CSV.encode() + b"3,canary\rcanary\n", "line 4 has .* a bare carriage return"),
+        ("a.csv", b"id,note\r1,canary\r2,canary\r\n", "the header is not well formed csv"),
         ("a.csv", GOOD_CSV.encode() + b'3,"canary\n4,5\n', "line 4 opens a quote that is never"),
         ("a.csv", b"id,notes\n1,canary\n", r"no column 'note' \(there are: id, notes\); did you mean"),
         ("a.csv", b"canary " * 20 + b"\n1,2\n", "no column 'note', and no header that names columns"),
@@ -235,6 +238,17 @@ def test_json_escapes_what_the_encoding_cannot_hold(tmp_path: Path) -> None:
             writer.write(batch, ["漢\ud800"], {})
         writer.commit()
     assert target.read_bytes() == b'{"t":"\\u6f22\\ud800"}'
+
+
+def test_a_quote_left_open_is_found_before_memory_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deniable.files.tables.LONGEST", 100)
+    source = tmp_path / "a.csv"
+    source.write_text(GOOD_CSV + '3,"' + "canary\n" * 100 + '"\n')
+    assert "line 4 opens a quote that is never closed" in refused(
+        tmp_path, source, columns=["note"]
+    )
 
 
 def test_pipes_cannot_be_resumed(tmp_path: Path) -> None:

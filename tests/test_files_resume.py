@@ -81,7 +81,7 @@ def content(path: Path) -> Any:
     return gzip.decompress(data) if path.suffix == ".gz" else data
 
 
-def run(  # noqa: PLR0917
+def run(
     source: Path, target: Path, columns: str, moment: str = "", batch: int = 0, sign: str = ""
 ) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", PROGRAM, str(source), str(target), columns]

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from deniable.errors import InputError
@@ -24,7 +24,13 @@ _KEY = re.compile(
     r'[ \t\r\n]*+("(?:[^"\\\x00-\x1f]|\\.)*+")[ \t\r\n]*+:[ \t\r\n]*+',
 )
 # Numbers are never computed with, and a very long one must not be refused.
+_LITERAL = re.compile(r'[ \t\r\n]*+:[ \t\r\n]*+("(?:[^"\\]++|\\.)*+")')
 _VALUE = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode
+
+
+_SHORT = json.JSONEncoder(ensure_ascii=False).encode
+_ASCII = json.JSONEncoder(ensure_ascii=True).encode
+Cell = tuple[tuple[int, int], str]  # where a literal stands, and what it says
 
 
 class BrokenRecordError(Exception):
@@ -38,25 +44,63 @@ class Walk:
         self._columns = frozenset(columns)
         parts = [column.split(".") for column in columns]
         self._parents = {".".join(p[:n]) for p in parts for n in range(1, len(p))}
+        self._spellings = [(column, f'"{column}"') for column in columns]
+        if not all(re.fullmatch(r'[^"\\/\x00-\x1f]*', column) for column in columns):
+            self._parents.add("")  # such a key has more spellings: always walk
+        self._keys: frozenset[str] = frozenset()
         self.seen: set[str] = set()
         self.passed: dict[str, None] = {}
 
     def cut(self, line: str) -> tuple[list[str], list[str]]:
         """Return the line as clear, literal, clear, ..., clear, and the texts of the literals."""
-        spans: list[tuple[int, int]] = []
-        texts: list[str] = []
+        found = self._plain(line) or self._walk(line)
+        edges = [0, *chain.from_iterable(span for span, _ in found), len(line)]
+        return [line[a:b] for a, b in pairwise(edges)], [text for _, text in found]
+
+    def _plain(self, line: str) -> list[Cell]:
+        """Find the strings of a plain line without a walk; nothing if it must be walked.
+
+        Without \\u a key is spelled in one way. So if the object has the key, and the line has that
+        spelling once, this is the key.
+        """
+        if self._parents or "\\u" in line or line[-1:] != "}":
+            return []
+        try:
+            thing, end = _VALUE(line, 0)
+        except (ValueError, RecursionError):
+            return []
+        if end != len(line) or not isinstance(thing, dict):
+            return []
+        cells: list[Cell] = []
+        for column, spelling in self._spellings:
+            at = line.find(spelling)
+            text = thing.get(column)
+            if at < 0 or not isinstance(text, str) or line.find(spelling, at + 1) >= 0:
+                return []
+            literal = _LITERAL.match(line, at + len(spelling))
+            if literal is None:
+                return []
+            cells.append((literal.span(1), text))
+        self._note_keys(thing)
+        return sorted(cells)
+
+    def _note_keys(self, thing: dict[str, object]) -> None:
+        if thing.keys() != self._keys:
+            self._keys = frozenset(thing)
+            self.seen.update(self._columns)
+            self.passed.update(dict.fromkeys(key for key in thing if key not in self._columns))
+
+    def _walk(self, line: str) -> list[Cell]:
+        cells: list[Cell] = []
         at = _skip(line, 0)
         if line[at : at + 1] != "{":
             raise BrokenRecordError("is not a JSON object")
-        end = _skip(line, self._object(line, at, "", spans, texts))
+        end = _skip(line, self._object(line, at, "", cells))
         if end != len(line):
             raise BrokenRecordError("is not one JSON object")
-        edges = [0, *(edge for span in spans for edge in span), len(line)]
-        return [line[a:b] for a, b in pairwise(edges)], texts
+        return cells
 
-    def _object(
-        self, line: str, at: int, prefix: str, spans: list[tuple[int, int]], texts: list[str]
-    ) -> int:
+    def _object(self, line: str, at: int, prefix: str, cells: list[Cell]) -> int:
         """Walk the object that opens at `at`; return where it ends."""
         at = _skip(line, at + 1)
         if line[at : at + 1] == "}":
@@ -64,7 +108,7 @@ class Walk:
         while found := _KEY.match(line, at):
             raw = found[1]
             name = prefix + (_value(raw, 0)[0] if "\\" in raw else raw[1:-1])
-            at = _skip(line, self._member(line, found.end(), name, spans, texts))
+            at = _skip(line, self._member(line, found.end(), name, cells))
             mark = line[at : at + 1]
             at += 1
             if mark == "}":
@@ -73,21 +117,18 @@ class Walk:
                 break
         raise BrokenRecordError("is broken JSON")
 
-    def _member(
-        self, line: str, at: int, name: str, spans: list[tuple[int, int]], texts: list[str]
-    ) -> int:
+    def _member(self, line: str, at: int, name: str, cells: list[Cell]) -> int:
         """Read the value of one key; return where it ends."""
         if name in self._columns:
             self.seen.add(name)
             value, end = _value(line, at)
             if line[at] == '"':
-                spans.append((at, end))
-                texts.append(value)
+                cells.append(((at, end), value))
             elif value is not None:
                 raise BrokenRecordError(f"has no text in column {name!r} (give a text column)")
             return end
         if name in self._parents and line[at : at + 1] == "{":
-            return self._object(line, at, name + ".", spans, texts)
+            return self._object(line, at, name + ".", cells)
         self.passed[name] = None
         return _value(line, at)[1]
 
@@ -124,15 +165,25 @@ class JsonReader(TextReader):
     def batches(self, characters: int = 4_000_000) -> Iterator[Batch]:
         """Yield the records in order; `passed` grows with the keys that are met."""
         while text := self._lines.read(characters):
-            lines = text.split("\n")
-            kept = [cut for at, line in enumerate(lines) if (cut := self._cut(line, at))]
+            pieces: list[str] = []
+            texts: list[str] = []
+            cells: list[int] = []
+            records = 0
+            for at, line in enumerate(text.split("\n")):
+                if (cut := self._cut(line, at)) is None:
+                    continue
+                clear, found = cut
+                cells.extend(range(len(pieces) + 1, len(pieces) + len(clear), 2))
+                pieces += clear
+                pieces.append("\n")
+                texts += found
+                records += bool(found) or not (not line or line.isspace())
             self._lines.line += text.count("\n")
             self.passed = tuple(self._walk.passed)
-            texts = [text for _, found in kept for text in found]
-            records = sum(len(pieces) > 1 or bool(pieces[0].strip()) for pieces, _ in kept)
             if records:
                 self._check_columns()
-            yield self._batch(texts, records, [pieces for pieces, _ in kept])
+            # What split() saw after the last newline is not a line of its own.
+            yield self._batch(texts, records, (pieces[:-1], cells))
 
     def _cut(self, line: str, at: int) -> tuple[list[str], list[str]] | None:
         """Cut one line; None if it is broken and skipped."""
@@ -168,14 +219,10 @@ class JsonReader(TextReader):
 
     @staticmethod
     def _join(batch: Batch, texts: Sequence[str], *, ascii_only: bool) -> str:
-        fresh = zip(texts, batch.texts, strict=True)
-        lines = []
-        for pieces in batch.frame:
-            new = list(pieces)
-            for at in range(1, len(new), 2):
-                text, old = next(fresh)
-                if text != old:
-                    escaped = ascii_only or (new[at].isascii() and "\\u" in new[at])
-                    new[at] = json.dumps(text, ensure_ascii=escaped)
-            lines.append("".join(new))
-        return "\n".join(lines)
+        pieces, cells = batch.frame
+        new = list(pieces)
+        for at, text, old in zip(cells, texts, batch.texts, strict=True):
+            if text != old:
+                escaped = ascii_only or ("\\u" in new[at] and new[at].isascii())
+                new[at] = (_ASCII if escaped else _SHORT)(text)
+        return "".join(new)

@@ -19,6 +19,7 @@ from deniable.files.textual import TextReader
 LONGEST = 64_000_000  # characters; a record longer than this is a quote that was never closed
 _QUOTED = r'"[^"]*+(?:""[^"]*+)*+"'
 _END = r"\r?\n"
+_EMPTY = ("\n", "\r\n")
 
 
 class Dialect:
@@ -38,7 +39,7 @@ class Dialect:
         """Build the pattern of a record of `width` fields with the groups clear, cell, ..., clear.
 
         Its last group takes what isn't such a record: another number of fields, the unfinished end
-        of the block, or a line that isn't well formed.
+        of the block, or a line that isn't well formed. It always matches: nothing is passed over.
         """
         parts, before = [], 0
         for cell in cells:
@@ -47,7 +48,7 @@ class Dialect:
             parts.append(f"({lead}{between})({self.field})")
             before = cell + 1
         tail = f"((?:{self.delimiter}{self.field}){{{width - before}}}{_END})"
-        other = f"(?!\\Z)({self.record.pattern}|{self.unfinished.pattern}|[^\n]*\n)"
+        other = f"(?!\\Z)({self.record.pattern}|{self.unfinished.pattern}|[^\n]*+(?:\n|\\Z))"
         return re.compile("".join(parts) + tail + "|" + other)
 
     def open_ended(self, text: str) -> bool:
@@ -140,7 +141,8 @@ class TableReader(TextReader):
             if rows:
                 cells = chain.from_iterable(row[1:-2:2] for row in rows)
                 texts = [self._dialect.unquote(cell) for cell in cells if cell]
-                yield self._batch(texts, len(rows), (rows, ended), rest)
+                empty = sum(row[0] in _EMPTY for row in rows)
+                yield self._batch(texts, len(rows) - empty, (rows, ended), rest)
             text = rest
 
     def _parse(self, text: str, ended: bool) -> tuple[list[tuple[str, ...]], str]:
@@ -175,7 +177,7 @@ class TableReader(TextReader):
 
     def _other(self, rows: list[tuple[str, ...]], at: int) -> tuple[str, ...]:
         """Give back an empty line as a record without texts; skip or refuse any other line."""
-        if rows[at][-1] in ("\n", "\r\n"):
+        if rows[at][-1] in _EMPTY:
             return (rows[at][-1], *[""] * (len(rows[at]) - 1))
         # What follows an unclosed quote may be many records, which one skip can't stand for.
         if not self._skips or (at == len(rows) - 1 and self._dialect.open_ended(rows[at][-1])):

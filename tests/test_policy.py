@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import unicodedata
 from dataclasses import replace
+from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import assume, example, given
@@ -37,7 +39,14 @@ KEEP_ALL = Policy(
 MASK_ALL = Policy(unknown="mask", numbers="mask", clitics="drop")
 
 
-def render(source, policy, index, *, draw=None, uniform="drawn"):
+def render(
+    source: str,
+    policy: Policy,
+    index: dict[str, int],
+    *,
+    draw: str | None = None,
+    uniform: str = "drawn",
+) -> str:
     """The text that a policy writes; words of the space are drawn as themselves unless told."""
     words = {at: word for word, at in index.items()}
     parts = split(source)
@@ -62,7 +71,7 @@ def render(source, policy, index, *, draw=None, uniform="drawn"):
 
 
 @given(st.text(ANY_CHARACTER) | st.sampled_from(FORMS), POLICIES, INDEXES)
-def test_every_string_is_decided(token, policy, index):
+def test_every_string_is_decided(token: str, policy: Policy, index: dict[str, int]) -> None:
     decision = policy.decide(token, index)
     assert decision.action in {"draw", "uniform", "digits", "mask", "keep"}
     assert decision.kind in KINDS
@@ -73,7 +82,7 @@ def test_every_string_is_decided(token, policy, index):
 
 @given(TEXTS, POLICIES, INDEXES)
 @example("The’s it 's Alice's", Policy(stopwords="keep"), {"alice": 0})
-def test_whatever_is_seen_is_listed(source, policy, index):
+def test_whatever_is_seen_is_listed(source: str, policy: Policy, index: dict[str, int]) -> None:
     counts = dict.fromkeys(KINDS, 0)
     parts = split(source)
     decisions = [policy.decide(token, index) for token in parts[1::2]]
@@ -102,12 +111,14 @@ def test_whatever_is_seen_is_listed(source, policy, index):
 
 
 @given(TEXTS, INDEXES)
-def test_with_everything_kept_the_text_comes_back(source, index):
+def test_with_everything_kept_the_text_comes_back(source: str, index: dict[str, int]) -> None:
     assert render(source, KEEP_ALL, index) == source
 
 
 @given(TEXTS, st.data())
-def test_words_of_the_space_drawn_as_themselves_give_the_text_back(source, data):
+def test_words_of_the_space_drawn_as_themselves_give_the_text_back(
+    source: str, data: st.DataObject
+) -> None:
     tokens = split(source)[1::2]
     forms = {form for t in tokens for form in (t, t.lower(), t.lower().replace("’", "'"))}
     chosen = data.draw(st.sets(st.sampled_from(sorted(forms)))) if forms else set()
@@ -117,7 +128,7 @@ def test_words_of_the_space_drawn_as_themselves_give_the_text_back(source, data)
 
 
 @given(TEXTS)
-def test_unknown_words_never_come_through(source):
+def test_unknown_words_never_come_through(source: str) -> None:
     allowed = {"drawn", "Drawn", "DRAWN", "[EMAIL]", "[URL]", "[ID]", "[SYMBOL]"}
     policy = Policy()
     for token in split(source)[1::2]:
@@ -132,7 +143,9 @@ def test_unknown_words_never_come_through(source):
 
 
 @given(st.sampled_from(WORDS), POLICIES, INDEXES)
-def test_a_word_passes_only_where_the_policy_says_so(word, policy, index):
+def test_a_word_passes_only_where_the_policy_says_so(
+    word: str, policy: Policy, index: dict[str, int]
+) -> None:
     decision = policy.decide(word, index)
     if decision.action == "keep":
         declared = {
@@ -165,7 +178,9 @@ CANARIES = [
     "policy", [Policy(), MASK_ALL, Policy(case="lower"), Policy(numbers="words")]
 )
 @given(st.text(ANY_CHARACTER, max_size=3), st.sampled_from([" ", "-", ", ", "(", "\n"]))
-def test_a_planted_canary_is_not_written_and_not_shown(canary, policy, around, gap):
+def test_a_planted_canary_is_not_written_and_not_shown(
+    canary: str, policy: Policy, around: str, gap: str
+) -> None:
     source = gap + canary + gap + around
     written = render(source, policy, {"word": 0})
     assert "zork" not in written.lower()
@@ -173,7 +188,7 @@ def test_a_planted_canary_is_not_written_and_not_shown(canary, policy, around, g
 
 
 @pytest.mark.parametrize("number", ["4111-1111-1111-1111", "1984", "٤١١١", "3.1415", "Ⅷ", "½"])
-def test_no_digit_of_a_number_is_kept(number):
+def test_no_digit_of_a_number_is_kept(number: str) -> None:
     assert set(render(number, Policy(), {number: 0})) <= set("7-.")
     assert render(number, MASK_ALL, {}) == "[NUMBER]"
     assert render(number, Policy(numbers="words"), {}) == "drawn"
@@ -201,18 +216,18 @@ def test_no_digit_of_a_number_is_kept(number):
         ("İstanbul", ["i̇stanbul"], "drawn"),  # its capitals can't be given back: unknown
     ],
 )
-def test_known_lookups(token, index, written):
+def test_known_lookups(token: str, index: list[str], written: str) -> None:
     found = {word: at for at, word in enumerate(index)}
     assert render(token, Policy(), found, draw="drawn") == written
 
 
-def test_clitics_can_be_dropped():
+def test_clitics_can_be_dropped() -> None:
     assert render("Alice's", Policy(clitics="drop"), {"alice": 0}, draw="bob") == "Bob"
     assert render("it 's", Policy(clitics="drop"), {"it": 0}, draw="bob") == "bob drawn"
     assert render("it 's", Policy(), {"it": 0}, draw="bob") == "bob 's"
 
 
-def test_stop_words_and_public_words_pass_only_when_declared():
+def test_stop_words_and_public_words_pass_only_when_declared() -> None:
     policy = Policy(stopwords="keep", public=frozenset({"paris"}))
     assert render("The PARIS of paris's", policy, {}) == "The PARIS of paris's"
     assert render("The Paris", Policy(), {}) == "Drawn Drawn"
@@ -220,7 +235,7 @@ def test_stop_words_and_public_words_pass_only_when_declared():
 
 
 @given(TEXTS, POLICIES, INDEXES)
-def test_destroyed_case_leaves_no_trace(source, policy, index):
+def test_destroyed_case_leaves_no_trace(source: str, policy: Policy, index: dict[str, int]) -> None:
     policy = replace(policy, case="lower")
     for token in split(source)[1::2]:
         assert policy.decide(token, index) == policy.decide(token.lower(), index)
@@ -236,12 +251,12 @@ GAPS = st.text(st.sampled_from(" \n\t\u3000.,-'’$€。(«<=") | NOT_UNDERSCOR
 
 
 @given(GAPS)
-def test_a_kept_gap_is_written_as_it_is(gap):
+def test_a_kept_gap_is_written_as_it_is(gap: str) -> None:
     assert Policy().gap(gap) == gap
 
 
 @given(GAPS, st.sampled_from(["keep", "drop"]), st.sampled_from(["keep", "collapse"]))
-def test_words_that_were_apart_stay_apart(gap, punctuation, whitespace):
+def test_words_that_were_apart_stay_apart(gap: str, punctuation: str, whitespace: str) -> None:
     written = Policy(punctuation=punctuation, whitespace=whitespace).gap(gap)
     assert bool(written) == bool(gap)
     if punctuation == "drop":
@@ -252,7 +267,7 @@ def test_words_that_were_apart_stay_apart(gap, punctuation, whitespace):
 
 
 @given(GAPS)
-def test_every_character_of_a_gap_is_counted_once(gap):
+def test_every_character_of_a_gap_is_counted_once(gap: str) -> None:
     counts = Policy().gap_counts(gap)
     assert sum(counts.values()) == len(gap)
     assert counts["white space"] == sum(c.isspace() for c in gap)
@@ -263,10 +278,10 @@ def test_every_character_of_a_gap_is_counted_once(gap):
 
 
 @given(TEXTS, st.randoms(use_true_random=False))
-def test_fresh_digits_replace_digits_and_nothing_else(source, random):
-    asked = []
+def test_fresh_digits_replace_digits_and_nothing_else(source: str, random: Random) -> None:
+    asked: list[int] = []
 
-    def randbelow(bound, count):
+    def randbelow(bound: int, count: int) -> list[int]:
         asked.extend(random.randrange(bound) for _ in range(count))
         return asked
 
@@ -283,7 +298,7 @@ def test_fresh_digits_replace_digits_and_nothing_else(source, random):
 
 
 @given(POLICIES)
-def test_json_and_back(policy):
+def test_json_and_back(policy: Policy) -> None:
     again = Policy.from_dict(json.loads(json.dumps(policy.to_dict())))
     assert again == policy
     assert hash(again) == hash(policy)
@@ -304,7 +319,7 @@ def test_json_and_back(policy):
         ([], "a policy is an object of settings"),
     ],
 )
-def test_a_wrong_setting_is_refused_in_one_line(settings, message):
+def test_a_wrong_setting_is_refused_in_one_line(settings: Any, message: str) -> None:
     with pytest.raises(PolicyError) as refused:
         Policy.from_dict(settings)
     assert message in str(refused.value)
@@ -312,16 +327,16 @@ def test_a_wrong_setting_is_refused_in_one_line(settings, message):
     assert "Secret" not in str(refused.value)
 
 
-def test_a_public_word_may_be_written_with_a_curly_apostrophe():
+def test_a_public_word_may_be_written_with_a_curly_apostrophe() -> None:
     assert Policy(public=frozenset({"o’clock"})).decide("o'clock", {}).kind == "public word"
 
 
-def test_the_stop_words_are_single_tokens_in_lower_case():
+def test_the_stop_words_are_single_tokens_in_lower_case() -> None:
     assert all(split(word) == ["", word, ""] and word == word.lower() for word in STOPWORDS)
 
 
 @given(st.text(ANY_CHARACTER, min_size=1))
-def test_any_single_token_in_lower_case_can_be_declared(source):
+def test_any_single_token_in_lower_case_can_be_declared(source: str) -> None:
     tokens = [t for t in split(source)[1::2] if t == t.lower() and split(t) == ["", t, ""]]
     assume(tokens)
     policy = Policy(public=frozenset(tokens))

@@ -69,7 +69,7 @@ def is_gap(character: str) -> bool:
 
 
 @given(TEXTS)
-def test_the_parts_join_to_the_text_and_alternate(source):
+def test_the_parts_join_to_the_text_and_alternate(source: str) -> None:
     parts = split(source)
     assert "".join(parts) == source
     assert len(parts) % 2 == 1
@@ -77,20 +77,20 @@ def test_the_parts_join_to_the_text_and_alternate(source):
 
 
 @given(TEXTS)
-def test_gaps_hold_gap_characters_and_nothing_else(source):
+def test_gaps_hold_gap_characters_and_nothing_else(source: str) -> None:
     assert all(is_gap(character) for gap in split(source)[::2] for character in gap)
 
 
 @given(TEXTS)
 @example("it 'ſ 'S ’ve 'lL")
-def test_a_token_starts_and_ends_on_a_character_that_is_no_gap(source):
+def test_a_token_starts_and_ends_on_a_character_that_is_no_gap(source: str) -> None:
     for token in split(source)[1::2]:
         assert not is_gap(token[-1])
         assert not is_gap(token[0]) or token.lower().replace("’", "'") in CLITICS
 
 
 @given(TEXTS)
-def test_offsets_slice_the_token_out_of_the_text(source):
+def test_offsets_slice_the_token_out_of_the_text(source: str) -> None:
     tokens = tokenize(source)
     assert [source[t.start : t.end] for t in tokens] == [t.text for t in tokens]
     assert [t.text for t in tokens] == split(source)[1::2]
@@ -102,11 +102,11 @@ SLOW_SPLIT = re.compile(f"({text._CLITIC}|(?=[^{characters.GAP}])(?:{text._SLOW}
 
 @given(TEXTS)
 @example("http:/ http://a 'a' ''s a.. a@b a'b@c b-c@d 5,5 5, 5:\n5. www. a1 b_ 5a")
-def test_the_fast_ways_change_nothing(source):
+def test_the_fast_ways_change_nothing(source: str) -> None:
     assert split(source) == SLOW_SPLIT(source)
 
 
-def test_every_character_is_in_a_gap_or_in_a_token_as_stated():
+def test_every_character_is_in_a_gap_or_in_a_token_as_stated() -> None:
     gap = re.compile(f"[{characters.GAP}]").fullmatch
     wrong = [
         point for point in range(sys.maxunicode + 1) if bool(gap(chr(point))) != is_gap(chr(point))
@@ -114,7 +114,7 @@ def test_every_character_is_in_a_gap_or_in_a_token_as_stated():
     assert wrong == []
 
 
-def test_the_classes_agree_with_unicodedata():
+def test_the_classes_agree_with_unicodedata() -> None:
     classes = {"L": characters.LETTER, "M": characters.MARK, "N": characters.NUMBER}
     matches = {name: re.compile(f"[{body}]").fullmatch for name, body in classes.items()}
     for point in range(sys.maxunicode + 1):
@@ -130,17 +130,17 @@ def test_the_classes_agree_with_unicodedata():
     ["a", ".", "-", "a@", "http://", "1-", "a'", "a.", "a_-", "www.", "_", "a1-_", "\u200d",
      "😀\u200d", "a\u200d", "é.", "a\u0301", "1:a", "'s ", "12345678-1234-", "a.com/", "x.pd"],
 )  # fmt: skip
-def test_a_long_run_of_anything_is_split_whole(unit):
+def test_a_long_run_of_anything_is_split_whole(unit: str) -> None:
     source = unit * (50_000 // len(unit))
     assert "".join(split(source)) == source
 
 
-def test_only_the_tails_of_urls_may_backtrack_without_a_bound():
+def test_only_the_tails_of_urls_may_backtrack_without_a_bound() -> None:
     # Every other unbounded repeat is possessive, which is what makes the time linear.
-    without_classes = re.sub(r"\[(?:\\.|[^\]\\])*\]", "[]", text._SPLIT.__self__.pattern)
+    without_classes = re.sub(r"\[(?:\\.|[^\]\\])*\]", "[]", text._PATTERN.pattern)
     greedy = re.findall(r"(..)(?<![*+?}])[*+](?!\+)", without_classes)
     assert set(greedy) == {"[]"}
-    assert len(greedy) == text._SPLIT.__self__.pattern.count(text._URL_TAIL)
+    assert len(greedy) == text._PATTERN.pattern.count(text._URL_TAIL)
 
 
 # ---- kinds
@@ -202,12 +202,12 @@ KNOWN = [
 
 
 @pytest.mark.parametrize(("source", "expected"), KNOWN)
-def test_known_answers(source, expected):
+def test_known_answers(source: str, expected: list[tuple[str, Kind]]) -> None:
     assert [(t.text, t.kind) for t in tokenize(source)] == expected
 
 
 @given(TEXTS)
-def test_words_hold_no_digit_and_numbers_nothing_but_digits_and_separators(source):
+def test_words_hold_no_digit_and_numbers_nothing_but_digits_and_separators(source: str) -> None:
     for token in tokenize(source):
         categories = {unicodedata.category(c)[0] for c in token.text}
         if token.kind is W:
@@ -219,12 +219,12 @@ def test_words_hold_no_digit_and_numbers_nothing_but_digits_and_separators(sourc
 
 
 @given(st.text(ANY_CHARACTER))
-def test_any_string_has_a_kind(source):
+def test_any_string_has_a_kind(source: str) -> None:
     assert isinstance(kind_of(source), Kind)
 
 
 @pytest.mark.parametrize("token", ["canary", "canary9", "c@anary.org", "http://canary"])
-def test_the_repr_of_a_token_does_not_hold_it(token):
+def test_the_repr_of_a_token_does_not_hold_it(token: str) -> None:
     assert "canary" not in repr(tokenize(token))
 
 
@@ -237,37 +237,39 @@ def test_the_repr_of_a_token_does_not_hold_it(token):
      ("McCoy", "mixed:0,2"), ("iPhone", "mixed:1"), ("O'Brien", "mixed:0,2"), ("don’t", "lower’"),
      ("中", "lower"), ("ǅ", "title"), ("ΟΔΟΣ", "upper"), ("Éa", "title")],
 )  # fmt: skip
-def test_known_patterns(word, pattern):
+def test_known_patterns(word: str, pattern: str) -> None:
     assert case_of(word) == pattern
     assert apply_case(word.lower().replace("’", "'"), pattern) == word
 
 
 @given(st.from_regex(r"[a-zà-öø-þа-яα-ρτ-ω']+", fullmatch=True), st.data())
-def test_letters_with_a_single_capital_form_survive_any_capitals(lower, data):
+def test_letters_with_a_single_capital_form_survive_any_capitals(
+    lower: str, data: st.DataObject
+) -> None:
     capitals = data.draw(st.lists(st.booleans(), min_size=len(lower), max_size=len(lower)))
     word = "".join(c.upper() if up else c for c, up in zip(lower, capitals, strict=True))
     assert apply_case(word.lower(), case_of(word)) == word
 
 
 @given(TEXTS, TEXTS)
-def test_any_pattern_applies_to_any_word(word, other):
+def test_any_pattern_applies_to_any_word(word: str, other: str) -> None:
     assert isinstance(apply_case(word, case_of(other)), str)
 
 
 @given(st.text("abcXYZ"), st.sampled_from(["lower", "title", "upper"]))
-def test_a_pattern_changes_capitals_only(word, pattern):
+def test_a_pattern_changes_capitals_only(word: str, pattern: str) -> None:
     assert apply_case(word, pattern).lower() == word.lower()
 
 
 @pytest.mark.parametrize("clitic", CLITICS)
-def test_every_clitic_is_found_in_each_of_its_forms(clitic):
+def test_every_clitic_is_found_in_each_of_its_forms(clitic: str) -> None:
     for form in (clitic, clitic.upper(), clitic.replace("'", "’")):
         assert split_clitic("alice" + form) == ("alice", form)
         assert split_clitic(form) == ("", form)
 
 
 @given(TEXTS)
-def test_stem_and_clitic_are_the_word(word):
+def test_stem_and_clitic_are_the_word(word: str) -> None:
     parts = split_clitic(word)
     if parts is not None:
         assert "".join(parts) == word
@@ -277,7 +279,7 @@ def test_stem_and_clitic_are_the_word(word):
 # ---- the page
 
 
-def test_the_page_on_text_says_what_happens():
+def test_the_page_on_text_says_what_happens() -> None:
     page = Path(__file__).parents[1] / "docs" / "text.md"
     failed, tried = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
     assert tried > 10

@@ -115,9 +115,10 @@ _FORMS = {
     Kind.WORD: _WORD,
 }
 _SLOW = "|".join([*_FORMS.values(), _SYMBOL])
-_SPLIT = re.compile(
+_PATTERN = re.compile(
     rf"({_SURE_ASCII}|{_SURE_NUMBER}|{_CLITIC}|(?=[^{GAP}])(?:{_WORD}{_SURE}|{_SLOW}))"
-).split
+)
+_SPLIT = _PATTERN.split
 _KIND = re.compile(
     f"(?P<{Kind.WORD.name}_>{_CLITIC})|"
     + "|".join(f"(?P<{kind.name}>{form})" for kind, form in _FORMS.items())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from deniable.cli import space as commands
 from deniable.errors import DeniableError, InputError, ParameterError
 from deniable.space import Space
 
+# The package's own name `space` is the command, not the module.
+commands = import_module("deniable.cli.space")
 GLOVE = "the 0 0\nred 3 4\nblue 0 1\ngreen 1 0\n"
 
 

@@ -25,6 +25,8 @@ METRICS = ("euclidean", "cosine", "angular")
 CANCELLED = 1e-4
 # How many float64 numbers one block of distances may hold (64 MB).
 BLOCK = 8_000_000
+# How many of them fit into a core's own cache beside what is computed from them.
+CACHED = 32_768
 
 
 class Geometry:
@@ -48,36 +50,40 @@ class Geometry:
         return self._finish(self.points[a], self.squares[a], others, norms)
 
     def _finish(self, x: Floats, nx: Floats, y: Floats, ny: Floats) -> Floats:
-        squared = _squared(x, nx, y, ny)
-        if self.metric == "euclidean":
-            return np.sqrt(squared, out=squared)
-        if self.metric == "cosine":
-            squared *= 0.5
-            return squared
+        out = _products(x, y)
+        for rows in cached_runs(*out.shape):
+            self._finish_rows(out[rows], x[rows], nx[rows], y, ny)
+        return out
+
+    def _finish_rows(self, out: Floats, x: Floats, nx: Floats, y: Floats, ny: Floats) -> None:
+        """Turn -2xy into distances, in place."""
         scale = nx[:, None] + ny[None, :]
-        away = 2.0 * scale - squared
-        _repair(away, scale, x, -y)
-        np.sqrt(squared, out=squared)
-        np.sqrt(away, out=away)
-        angle: Floats = np.arctan2(squared, away, out=squared)
-        angle *= 2.0 / np.pi
-        return angle
+        out += scale
+        _repair(out, scale, x, y)
+        if self.metric == "euclidean":
+            np.sqrt(out, out=out)
+        elif self.metric == "cosine":
+            out *= 0.5
+        else:
+            away = 2.0 * scale - out
+            _repair(away, scale, x, -y)
+            np.arctan2(np.sqrt(out, out=out), np.sqrt(away, out=away), out=out)
+            out *= 2.0 / np.pi
 
 
 def euclidean(x: Floats, y: Floats) -> Floats:
     """Euclidean distances between the rows of x and of y."""
-    squared = _squared(x, np.einsum("ij,ij->i", x, x), y, np.einsum("ij,ij->i", y, y))
-    return np.sqrt(squared, out=squared)
-
-
-def _squared(x: Floats, nx: Floats, y: Floats, ny: Floats) -> Floats:
-    """Squared Euclidean distances between the rows of x and of y."""
+    nx, ny = np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", y, y)
+    out = _products(x, y)
     scale = nx[:, None] + ny[None, :]
-    out: Floats = x @ y.T
-    out *= -2.0
     out += scale
     _repair(out, scale, x, y)
-    return out
+    return np.sqrt(out, out=out)
+
+
+def _products(x: Floats, y: Floats) -> Floats:
+    found: Floats = (-2.0 * x) @ y.T
+    return found
 
 
 def _repair(squared: Floats, scale: Floats, x: Floats, y: Floats) -> None:
@@ -87,6 +93,13 @@ def _repair(squared: Floats, scale: Floats, x: Floats, y: Floats) -> None:
         r, c = rows[start : start + 100_000], columns[start : start + 100_000]
         difference = x[r] - y[c]
         squared[r, c] = np.einsum("ij,ij->i", difference, difference)
+
+
+def cached_runs(rows: int, columns: int) -> Iterator[slice]:
+    """Yield runs of rows that fit into a core's own cache, where passes are cheap."""
+    step = max(1, CACHED // max(1, columns))
+    for start in range(0, rows, step):
+        yield slice(start, start + step)
 
 
 def blocks(count: int, width: int, multiple: int = 1) -> Iterator[Ids]:

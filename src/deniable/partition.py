@@ -91,7 +91,7 @@ def nearest_first(space: Space, size: int, closeness: Closeness) -> Partition:
     key = ("partition", space.hash, size, closeness.label)
     found = cache.load_array(key) if saved else None
     if found is not None and _is_partition(found, len(space)):
-        return Partition(found[0, : len(space)], _starts(found[1], len(space)))
+        return Partition(found[0].astype(np.int64), _starts(found[1], len(space)))
     partition = _nearest_first(len(space), size, closeness)
     if saved:
         marks = np.zeros((2, len(space)), dtype=np.int64)

@@ -102,9 +102,9 @@ def to_counts(weights: Floats) -> Counts:
     if outputs > WIDEST:
         raise ParameterError(f"{outputs:,} outputs are more than the {WIDEST:,} that are certified")
     total = weights.sum(axis=1, keepdims=True)
-    scaled = weights * ((1.0 - outputs * FLOOR) * float(TOTAL) / total)
+    scaled: Floats = weights * ((1.0 - outputs * FLOOR) * float(TOTAL) / total)
     scaled += FLOOR * float(TOTAL)
-    counts = scaled.astype(np.uint64)
+    counts: Counts = scaled.astype(np.uint64)
     largest = np.argmax(scaled, axis=1)
     # Unsigned arithmetic wraps around 2^64, so a negative rest is added correctly too.
     rest = np.uint64(TOTAL) - counts.sum(axis=1, dtype=np.uint64)

@@ -30,7 +30,7 @@ def mechanisms(*, name: str | None, as_json: bool) -> None:
     for cls in chosen:
         click.echo(_text(cls))
     if name:
-        click.echo(inspect.cleandoc(inspect.getmodule(chosen[0]).__doc__ or ""))  # type: ignore[union-attr]
+        click.echo(inspect.cleandoc(inspect.getmodule(chosen[0]).__doc__ or ""))
 
 
 @click.command()

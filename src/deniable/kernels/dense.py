@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable import parallel
+from deniable.geometry import cached_runs
 from deniable.mechanism import Kernel
 from deniable.sampling import Counts, Floats, Ids, draw, log_of, randomness, to_counts
 
@@ -35,11 +36,15 @@ class DenseKernel(Kernel):
         if len(ids) == 0:
             return np.empty((0, len(self.outputs)), dtype=np.uint64)
         rows = self.representatives(ids)
-        return np.concatenate([self._block(rows[i : i + ROWS]) for i in range(0, len(rows), ROWS)])
+        tables = [self._block(rows[i : i + ROWS]) for i in range(0, len(rows), ROWS)]
+        return tables[0] if len(tables) == 1 else np.concatenate(tables)
 
     def _block(self, rows: Ids) -> Counts:
-        padded = np.resize(rows, ROWS)
-        return self.to_table(rows, _exponentiate(self.log_weights(padded)[: len(rows)]))
+        logs = self.log_weights(np.resize(rows, ROWS))[: len(rows)]
+        counts = np.empty((len(rows), len(self.outputs)), dtype=np.uint64)
+        for run in cached_runs(*logs.shape):
+            counts[run] = self.to_table(rows[run], _exponentiate(logs[run]))
+        return counts
 
     def to_table(self, rows: Ids, weights: Floats) -> Counts:  # noqa: ARG002 (santext+ needs rows)
         """Turn rows of weights into integers; a mechanism with a smaller support overrides it."""

@@ -62,7 +62,7 @@ class PartitionKernel(Kernel):
         hidden = np.bincount(self._labels, ~self._fixed, minlength=len(sizes))
         pairs = len(self.space) * (len(self.space) - 1)
         covered = float((hidden * (hidden - 1)).sum() / pairs) if pairs else 1.0
-        reveals = (
+        reveals: tuple[str, ...] = (
             f"which of the {len(sizes):,} output sets the word is in, with certainty: "
             f"{self.partition.bits:.2f} of {np.log2(len(self.space)):.2f} bits",
         )

@@ -147,7 +147,8 @@ class Theorem5:
 
 def _centroids(space: Space, partition: Partition) -> Floats:
     points = space.geometry.points[partition.members]
-    return np.add.reduceat(points, partition.starts[:-1], axis=0) / partition.sizes[:, None]
+    sums: Floats = np.add.reduceat(points, partition.starts[:-1], axis=0)
+    return sums / partition.sizes[:, None]
 
 
 def _log_softmax(logs: Floats) -> Floats:
@@ -158,5 +159,5 @@ def _log_softmax(logs: Floats) -> Floats:
 def _second_term(space: Space, delta: float, a: Ids, b: Ids) -> Floats:
     """min(1, d / Delta) for a metric; 1 for different words otherwise."""
     if space.is_metric:
-        return np.minimum(1.0, space.distances(a, b) / delta)
+        return np.asarray(np.minimum(1.0, space.distances(a, b) / delta))
     return (np.asarray(a)[:, None] != np.asarray(b)[None, :]).astype(np.float64)

@@ -131,7 +131,8 @@ def normalized(closeness: Floats, over: str) -> Floats:
     axis = 1 if over == "word" else None
     least = closeness.min(axis=axis, keepdims=True)
     spread = closeness.max(axis=axis, keepdims=True) - least
-    return (closeness - least) / np.where(spread > 0, spread, 1.0)
+    scores: Floats = (closeness - least) / np.where(spread > 0, spread, 1.0)
+    return scores
 
 
 def tight_scale(score: Floats, epsilon: float) -> float:

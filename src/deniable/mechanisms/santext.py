@@ -51,7 +51,7 @@ class SanText(Mechanism):
         super().__post_init__()
         check_choice("calibrate", self.calibrate, CALIBRATIONS)
 
-    def bind(self, space: Space) -> SanTextKernel:
+    def bind(self, space: Space) -> DenseKernel:
         """Make the sampler."""
         self.check_space(space)
         scale = 1.0 if self.calibrate == "paper" else tight_scale(space, self.epsilon)

@@ -51,7 +51,7 @@ class SanTextPlus(SanText):
             if getattr(self, name) > 1:
                 raise ParameterError(f"{name} is a share: at most 1, got {getattr(self, name)}")
 
-    def bind(self, space: Space) -> SanTextPlusKernel:
+    def bind(self, space: Space) -> DenseKernel:
         """Make the sampler."""
         self.check_space(space)
         sensitive = np.arange(len(space) - max(1, round(self.w * len(space))), len(space))

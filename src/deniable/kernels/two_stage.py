@@ -159,5 +159,6 @@ def _log_softmax(logs: Floats) -> Floats:
 def _second_term(space: Space, delta: float, a: Ids, b: Ids) -> Floats:
     """min(1, d / Delta) for a metric; 1 for different words otherwise."""
     if space.is_metric:
-        return np.asarray(np.minimum(1.0, space.distances(a, b) / delta))
+        share: Floats = space.distances(a, b) / delta
+        return np.minimum(share, 1.0, out=share)
     return (np.asarray(a)[:, None] != np.asarray(b)[None, :]).astype(np.float64)

@@ -15,11 +15,14 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
 from deniable.files import Reader, open_reader, open_writer
+
+# Files are written here: how long an example takes says something about the machine only.
+calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def same(text: str) -> str:
@@ -69,12 +72,14 @@ TEXT = st.text(TRICKY | PLAIN, max_size=30)
 # txt
 
 
+@calm
 @given(text=st.text(TRICKY | PLAIN, max_size=200), characters=st.integers(1, 60))
 def test_txt_comes_back_byte_by_byte(text: str, characters: int) -> None:
     data = text.encode()
     assert through(data, "a.txt", characters=characters) == data
 
 
+@calm
 @given(
     records=st.lists(st.text(TRICKY | PLAIN, max_size=20)),
     end=st.sampled_from(["\n", "\r\n"]),
@@ -109,6 +114,7 @@ def test_a_byte_order_mark_is_no_text_and_comes_back(bom: bytes, encoding: str) 
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1"])
+@calm
 @given(text=st.text(st.characters(max_codepoint=255, exclude_characters="\0"), max_size=60))
 def test_other_encodings_come_back_byte_by_byte(encoding: str, text: str) -> None:
     data = text.encode(encoding)
@@ -139,6 +145,7 @@ def rows_of(data: bytes, delimiter: str = ",") -> list[list[str]]:
 ROWS = st.lists(st.lists(TEXT, min_size=3, max_size=3), max_size=8)
 
 
+@calm
 @given(
     rows=ROWS,
     end=st.sampled_from(["\n", "\r\n"]),
@@ -164,6 +171,7 @@ def test_csv_changes_the_chosen_cells_and_nothing_else(
     assert got[1:] == wanted
 
 
+@calm
 @given(rows=ROWS, characters=st.integers(1, 80))
 def test_tsv_changes_the_chosen_cells_and_nothing_else(
     rows: list[list[str]], characters: int
@@ -229,6 +237,7 @@ OBJECTS = st.lists(
 )
 
 
+@calm
 @given(objects=OBJECTS, end=st.sampled_from(["\n", "\r\n", "\n\n"]), characters=st.integers(1, 80))
 def test_jsonl_changes_the_chosen_strings_and_nothing_else(
     objects: list[dict[str, Any]], end: str, characters: int
@@ -275,6 +284,7 @@ PAIRS = st.lists(
 )
 
 
+@calm
 @given(
     records=st.lists(PAIRS, min_size=1, max_size=4),
     space=st.sampled_from(["", " ", "\t"]),
@@ -333,6 +343,7 @@ def test_jsonl_nested_columns_and_what_passes(tmp_path: Path) -> None:
 CELL = st.none() | st.text(max_size=10)
 
 
+@calm
 @given(
     cells=st.lists(CELL, max_size=40),
     kind=st.sampled_from([pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())]),
@@ -464,3 +475,20 @@ def test_a_skipped_line_is_never_a_quote_left_open(tmp_path: Path) -> None:
     source.write_text('t,u\na,1\n"b,2\nc,3\n')
     with pytest.raises(InputError, match="line 3 opens a quote that is never closed"):
         copy(source, tmp_path / "b.csv", columns=["t"], on_error="skip")
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.parquet"])
+def test_a_reader_may_be_closed_again_after_its_writer(tmp_path: Path, name: str) -> None:
+    source, target = tmp_path / name, tmp_path / ("out-" + name)
+    source.write_text("x\n")
+    columns = ["t"] if name == "a.parquet" else []
+    if columns:
+        pq.write_table(pa.table({"t": ["x"]}), source)
+    with (
+        open_reader(str(source), columns=columns) as reader,
+        open_writer(str(target), reader) as writer,
+    ):
+        for batch in list(reader.batches()):  # read ahead, as several processes do
+            writer.write(batch, batch.texts, {})
+        writer.commit()
+    assert target.exists()

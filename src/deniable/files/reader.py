@@ -30,7 +30,11 @@ class Batch:
 
 
 class Reader(ABC):
-    """One input, open. `passed` names the other columns, which pass in clear."""
+    """One input, open.
+
+    `passed` names the other columns, which pass in clear. With jsonl it grows with the keys that
+    are met, as `skipped` grows with the broken records: read both after the last batch.
+    """
 
     format: str
     columns: tuple[str, ...] = ()

@@ -22,7 +22,11 @@ class TextReader(Reader):
 
     def settings(self) -> Position:
         """Return the choices that a position depends on."""
-        return {**super().settings(), "encoding": self._lines.codec, "skip": self._skips}
+        return {
+            **super().settings(),
+            "encoding": self._lines.codec,
+            "on_error": "skip" if self._skips else "stop",
+        }
 
     def resume(self, start: Position | None) -> None:
         """Go on at a position of an earlier run."""

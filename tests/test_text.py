@@ -97,7 +97,8 @@ def test_offsets_slice_the_token_out_of_the_text(source: str) -> None:
     assert all(t.kind is kind_of(t.text) for t in tokens)
 
 
-SLOW_SPLIT = re.compile(f"({text._CLITIC}|(?=[^{characters.GAP}])(?:{text._SLOW}))").split
+WHOLE_FORMS = "|".join(first + rest for _, first, rest in text._KINDS)
+SLOW_SPLIT = re.compile(f"({WHOLE_FORMS})").split
 
 
 @given(TEXTS)

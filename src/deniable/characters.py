@@ -65,6 +65,11 @@ PUNCTUATION = _ranges(_PUNCTUATION)
 SYMBOLS_IN_GAPS = _ranges(sorted({*_ASCII_SYMBOLS, *_CURRENCY}))
 #: All that stands between tokens; everything else is inside one.
 GAP = _ranges(sorted(_GAP))
+#: A quick first test for where a token may start: exact in plane 0 but for the two apostrophes,
+#: which a clitic may start with; all of the other planes, whose few gaps must be tested again.
+MAY_START = _ranges(p for p in range(0x10000) if p not in _GAP or chr(p) in "'’") + (
+    f"{chr(0x10000)}-{chr(0x10FFFF)}"
+)
 #: What ends a URL: all of `GAP` but the punctuation that RFC 3986 lets into one.
 URL_END = _ranges(sorted(_GAP - {ord(c) for c in "-._~:/?#[]@!$&'()*+,;=%"}))
 LETTER = _ranges(_LETTERS) + _PLANES_2_3

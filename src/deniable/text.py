@@ -16,6 +16,7 @@ from deniable.characters import (
     GAP,
     LETTER,
     MARK,
+    MAY_START,
     NUMBER,
     SPACED_LETTER,
     URL_END,
@@ -58,10 +59,12 @@ class Token(NamedTuple):
         return f"Token(start={self.start}, end={self.end}, kind={self.kind.value!r})"
 
 
-# Every repeat below is possessive or bounded, and what a failed attempt read is read at most once
-# more by the next token, so the time is linear in the text whatever it holds.
+# A form of token is the class of its first character and what follows, so that `split` can find
+# starts by one quick test and look back at the first character. Every repeat is possessive or
+# bounded (but the tail of a URL, which is read once), and what a failed attempt read is read at
+# most a bounded number of times more: the time is linear in the text whatever it holds.
 _RUN = f"[{SPACED_LETTER}{MARK}{NUMBER}_]"
-_LABELS = r"(?:[A-Za-z0-9_-]{1,63}+\.){1,8}?"
+_LABELS = r"[A-Za-z0-9_-]{0,62}+\.(?:[A-Za-z0-9_-]{1,63}+\.){0,7}?"
 _LABEL_END = r"(?![A-Za-z0-9_-])"
 _TOP_LEVEL = (  # those that aren't English words, so that a forgotten space isn't a domain
     "com|org|net|edu|gov|mil|io|eu|uk|de|fr|nl|ru|cn|jp|br|ca|ch|pl|cz|kr|tv"
@@ -71,29 +74,44 @@ _FILE_ENDING = (
     "jpe?g|png|gif|bmp|svg|tiff?|mp[34]|wav|avi|mov|py|js|java|cpp|dcm|eml|sql|parquet"
 )
 _URL_TAIL = f"[^{URL_END}]*[^{GAP}]"
-_URL = (
-    rf"[A-Za-z][A-Za-z0-9+.-]{{1,30}}+://{_URL_TAIL}|[wW]{{3}}\.(?=[^{GAP}]){_URL_TAIL}|"
-    rf"{_LABELS}(?ai:{_TOP_LEVEL}){_LABEL_END}(?:(?::[0-9]{{1,5}}+)?[/?#]{_URL_TAIL})?"
-)
-_EMAIL = r"\w[\w.%+'’-]{0,63}+@\w++(?:[.-]\w++)*+"
-_UUID = rf"[0-9A-Fa-f]{{8}}(?:-[0-9A-Fa-f]{{4}}){{3}}-[0-9A-Fa-f]{{12}}(?!{_RUN})"
-_FILE = rf"{_LABELS}(?ai:{_FILE_ENDING}){_LABEL_END}"
-_NUMBER = f"[{NUMBER}]++(?:[-.,:/'’٫٬][{NUMBER}]++)*+"
+_ATTACHED = f"[{MARK}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*+"
+_DIGITS = f"[{NUMBER}]*+(?:[-.,:/'’٫٬][{NUMBER}]++)*+"
 _MIXED = (  # letters with digits or `_`, then every joined part that holds a digit
-    f"(?:[{SPACED_LETTER}][{SPACED_LETTER}{MARK}]*+(?=[{NUMBER}_])"
-    f"|_++(?=[{SPACED_LETTER}{NUMBER}])"
-    f"|{_NUMBER}(?=[{SPACED_LETTER}{MARK}_]))"
+    f"(?:(?<=[{SPACED_LETTER}])[{SPACED_LETTER}{MARK}]*+(?=[{NUMBER}_])"
+    f"|(?<=_)_*+(?=[{SPACED_LETTER}{NUMBER}])"
+    f"|(?<=[{NUMBER}]){_DIGITS}(?=[{SPACED_LETTER}{MARK}_]))"
     f"{_RUN}*+(?:[-.:/][{SPACED_LETTER}{MARK}_]*+[{NUMBER}]{_RUN}*+)*+"
 )
-_KEYCAP = "[0-9]\ufe0f?\u20e3"
 _WORD = (  # joiners and apostrophes only between letters
-    f"[{LETTER}][{LETTER}{MARK}]*+"
+    f"[{LETTER}{MARK}]*+"
     f"(?:(?:[\u00ad\u200c\u200d\u2060][{LETTER}{MARK}]|['’·׳״][{LETTER}])[{LETTER}{MARK}]*+)*+"
 )
-_CLITIC = r"['’](?<!\S['’])(?ai:s|d|m|re|ve|ll)(?=[\s,.;:!?)]|\Z)"  # tokenised text: it 's
-_ATTACHED = f"[{MARK}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*+"
-_SYMBOL = (
-    f"[\U0001f1e6-\U0001f1ff]{{2}}|_++|[^{GAP}]{_ATTACHED}(?:\u200d(?!\\w)[^{GAP}]{_ATTACHED})*+"
+_CLITIC = r"(?<!\S['’])(?ai:s|d|m|re|ve|ll)(?=[\s,.;:!?)]|\Z)"  # tokenised text: it 's
+
+_Form = tuple[Kind, str, str]
+_CLITIC_FORM: _Form = (Kind.WORD, "['’]", _CLITIC)
+_FORMS: tuple[_Form, ...] = (  # the first that fits is taken
+    (Kind.URL, "[A-Za-z]", rf"[A-Za-z0-9+.-]{{1,30}}+://{_URL_TAIL}"),
+    (Kind.URL, "[wW]", rf"[wW]{{2}}\.(?=[^{GAP}]){_URL_TAIL}"),
+    (
+        Kind.URL,
+        "[A-Za-z0-9_]",
+        rf"{_LABELS}(?ai:{_TOP_LEVEL}){_LABEL_END}(?:(?::[0-9]{{1,5}}+)?[/?#]{_URL_TAIL})?",
+    ),
+    (Kind.EMAIL, r"\w", r"[\w.%+'’-]{0,63}+@\w++(?:[.-]\w++)*+"),
+    (Kind.SYMBOL, "[0-9]", "\ufe0f?\u20e3"),  # a keycap
+    (
+        Kind.IDENTIFIER,  # a UUID
+        "[0-9A-Fa-f]",
+        rf"[0-9A-Fa-f]{{7}}(?:-[0-9A-Fa-f]{{4}}){{3}}-[0-9A-Fa-f]{{12}}(?!{_RUN})",
+    ),
+    (Kind.IDENTIFIER, "[A-Za-z0-9_]", rf"{_LABELS}(?ai:{_FILE_ENDING}){_LABEL_END}"),
+    (Kind.IDENTIFIER, f"[{SPACED_LETTER}{NUMBER}_]", _MIXED),
+    (Kind.NUMBER, f"[{NUMBER}]", _DIGITS),
+    (Kind.WORD, f"[{LETTER}]", _WORD),
+    (Kind.SYMBOL, "[\U0001f1e6-\U0001f1ff]", "[\U0001f1e6-\U0001f1ff]"),  # a flag
+    (Kind.SYMBOL, "_", "_*+"),
+    (Kind.SYMBOL, f"[^{GAP}]", f"{_ATTACHED}(?:\u200d(?!\\w)[^{GAP}]{_ATTACHED})*+"),
 )
 
 # Prose takes one of three fast ways: a word or a number after which nothing stands that could
@@ -102,27 +120,23 @@ _SURE_END = r"""[ ,\n\t\r;!?"()\[\]<>*/=&“”。，、]"""
 _SURE_PAIR = _SURE_END.replace("/", "")  # `http:/` may go on
 _SURE = rf"(?={_SURE_END}|[-.:'’]{_SURE_PAIR}|\Z)"
 _SURE_ASCII = (
-    rf"[A-Za-z][A-Za-z]*+(?:(?={_SURE_END})|(?=[-.:'’]{_SURE_PAIR})|\Z|(?:['’][A-Za-z]++)++{_SURE})"
+    rf"[A-Za-z]*+(?:(?={_SURE_END})|(?=[-.:'’]{_SURE_PAIR})|\Z|(?:['’][A-Za-z]++)++{_SURE})"
 )
-_SURE_NUMBER = r"""[0-9][0-9]*+(?=[ \n\t\r;!?"()\[\]<>]|[.,:][ \n]|\Z)"""
+_SURE_NUMBER = r"""[0-9]*+(?=[ \n\t\r;!?"()\[\]<>]|[.,:][ \n]|\Z)"""
 
-_FORMS = {
-    Kind.URL: _URL,
-    Kind.EMAIL: _EMAIL,
-    Kind.SYMBOL: _KEYCAP,
-    Kind.IDENTIFIER: f"{_UUID}|{_FILE}|{_MIXED}",
-    Kind.NUMBER: _NUMBER,
-    Kind.WORD: _WORD,
-}
-_SLOW = "|".join([*_FORMS.values(), _SYMBOL])
-_PATTERN = re.compile(
-    rf"({_SURE_ASCII}|{_SURE_NUMBER}|{_CLITIC}|(?=[^{GAP}])(?:{_WORD}{_SURE}|{_SLOW}))"
+_AFTER_START = "|".join(
+    [
+        f"(?<=[A-Za-z]){_SURE_ASCII}",
+        f"(?<=[0-9]){_SURE_NUMBER}",
+        f"(?<=['’]){_CLITIC}",
+        f"(?<=[{LETTER}]){_WORD}{_SURE}",
+        f"(?<![{GAP}])(?:{'|'.join(f'(?<={first}){rest}' for _, first, rest in _FORMS)})",
+    ]
 )
+_PATTERN = re.compile(f"([{MAY_START}](?:{_AFTER_START}))")
 _SPLIT = _PATTERN.split
-_KIND = re.compile(
-    f"(?P<{Kind.WORD.name}_>{_CLITIC})|"
-    + "|".join(f"(?P<{kind.name}>{form})" for kind, form in _FORMS.items())
-).fullmatch
+_KINDS = (_CLITIC_FORM, *_FORMS)
+_KIND = re.compile("|".join(f"({first}{rest})" for _, first, rest in _KINDS)).fullmatch
 
 
 def split(text: str) -> list[str]:
@@ -141,9 +155,9 @@ def kind_of(token: str) -> Kind:
     ['word', 'number', 'email', 'identifier', 'symbol']
     """
     found = _KIND(token)
-    if found is None or found.lastgroup is None:
+    if found is None or found.lastindex is None:
         return Kind.SYMBOL
-    return Kind[found.lastgroup.rstrip("_")]
+    return _KINDS[found.lastindex - 1][0]
 
 
 def tokenize(text: str) -> list[Token]:

@@ -1,0 +1,171 @@
+"""Measure what an epsilon buys on the embedded space, for docs/choosing-epsilon.md.
+
+    python scripts/choosing_epsilon.py            # prints the tables
+    python scripts/choosing_epsilon.py --write    # puts them into the page (about 20 minutes)
+
+Everything is computed from the integer tables that are sampled. The attacker knows the mechanism
+and how frequent words are: pi(x) proportional to 1 / (rank + 2.7).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import blocks
+from deniable import Kernel, Space, mechanism, mechanisms, parallel
+
+PAGE = blocks.ROOT / "docs" / "choosing-epsilon.md"
+NAME = "choosing-epsilon"
+ROWS = 128
+# Rows whose outputs are sorted to count those that hold 95 % of the mass.
+SORTED = 1000
+# The epsilons shown for each mechanism; one that isn't named here gets USUAL.
+USUAL = (1.0, 4.0, 16.0)
+EPSILONS: dict[str, tuple[float, ...]] = {
+    "random": (1.0,),
+    "santext": (10.0, 15.0, 20.0, 30.0),
+    "santext+": (15.0, 20.0, 30.0),
+    "custext": (0.5, 1.0, 2.0, 4.0, 8.0),
+    "custext+": (4.0,),
+    "clusant": (2.0, 4.0, 8.0, 16.0, 32.0),
+}
+# Where the tight calibration is shown as well: finding it takes minutes on a large space.
+TIGHT: dict[str, tuple[float, ...]] = {
+    "santext": (20.0,),
+    "custext": (1.0, 4.0),
+    "clusant": (8.0,),
+}
+HEAD = [
+    "mechanism", "epsilon", "calibrate", "epsilon x diameter", "pairs covered", "survives: mean",
+    "median", "plausible set", "95 % set", "Bayes success",
+]  # fmt: skip
+Floats = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Block:
+    """What a run of input words adds: their own numbers, and the best guess for each output."""
+
+    survives: Floats
+    entropy: Floats
+    best: Floats
+
+
+def main() -> None:
+    """Measure every configuration and print or write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="put the table into the page")
+    parser.add_argument("--limit", type=int, help="use the first N words only, to try it out")
+    options = parser.parse_args()
+    space = Space.load(Space.default_path(), limit=options.limit)
+    prior = zipf(len(space))
+    rows = []
+    for name, epsilon, settings in configurations():
+        start = time.perf_counter()
+        kernel = mechanism(name, epsilon=epsilon, **settings).bind(space)
+        rows.append(measured(kernel, prior))
+        spent = time.perf_counter() - start
+        print(f"{' | '.join(rows[-1])}   ({spent:.0f} s)", file=sys.stderr, flush=True)
+    text = f"{fingerprint(space)}\n{note(space, prior)}\n\n{blocks.table(HEAD, rows)}"
+    if options.write and options.limit is None:
+        blocks.write(PAGE, NAME, text)
+    else:
+        print(text)
+
+
+def zipf(count: int) -> Floats:
+    """How frequent words are by rank, as an attacker may assume."""
+    weights = 1.0 / (np.arange(1, count + 1) + 2.7)
+    return np.asarray(weights / weights.sum())
+
+
+def fingerprint(space: Space) -> str:
+    """What the numbers depend on; the check compares it, so that they can't grow old unseen."""
+    names = " ".join(name for name in mechanisms())
+    return f"<!-- space {space.hash[:16]}; mechanisms {names} -->"
+
+
+def note(space: Space, prior: Floats) -> str:
+    """Say what was measured on what."""
+    return (
+        f"{space.name}, {len(space):,} words, diameter {space.diameter:.3f}. Without any output "
+        f"the best guess is right with chance {prior.max():.4f}. The *95 % set* is over "
+        f"{SORTED:,} words drawn from the prior; all else is exact."
+    )
+
+
+def configurations() -> Iterator[tuple[str, float, dict[str, Any]]]:
+    """Every mechanism at its epsilons, some of them calibrated tightly as well."""
+    for name in mechanisms():
+        for epsilon in EPSILONS.get(name, USUAL):
+            yield name, epsilon, {}
+            if epsilon in TIGHT.get(name, ()):
+                yield name, epsilon, {"calibrate": "tight"}
+
+
+def measured(kernel: Kernel, prior: Floats) -> list[str]:
+    """One line of the table."""
+    runs = [np.arange(i, min(i + ROWS, len(prior))) for i in range(0, len(prior), ROWS)]
+    survives, entropy = np.empty(len(prior)), np.empty(len(prior))
+    best = np.zeros(len(kernel.outputs))
+    found = parallel.in_threads(lambda run: look(kernel, run, prior), runs)
+    for run, block in zip(runs, found, strict=True):
+        survives[run], entropy[run] = block.survives, block.entropy
+        np.maximum(best, block.best, out=best)
+    made, relation = kernel.mechanism, kernel.guarantee.relation
+    sample = np.random.default_rng(0).choice(len(prior), SORTED, p=prior)
+    return [
+        made.name,
+        f"{made.epsilon:g}",
+        str(made.parameters().get("calibrate", "")),
+        f"{kernel.guarantee.worst_epsilon:.3g}",
+        f"{relation.covered:.3g}",
+        f"{prior @ survives:.4f}",
+        f"{weighted_median(survives, prior):.4f}",
+        f"{np.exp(prior @ entropy):,.1f}",
+        f"{np.median(holding(kernel, sample)):,.0f}",
+        f"{best.sum():.4f}",
+    ]
+
+
+def look(kernel: Kernel, run: Ids, prior: Floats) -> Block:
+    """Look at every output of some words."""
+    logs = kernel.log_probs(run)
+    probabilities = np.exp(logs)
+    logs[probabilities == 0] = 0.0
+    entropy = -np.einsum("ij,ij->i", logs, probabilities)
+    own = np.equal.outer(run, kernel.outputs)
+    survives = probabilities[own]
+    probabilities *= prior[run, None]
+    return Block(survives, entropy, probabilities.max(axis=0))
+
+
+def weighted_median(values: Floats, weights: Floats) -> float:
+    """The value that half of the weight lies below."""
+    order = np.argsort(values)
+    reached = np.searchsorted(np.cumsum(weights[order]), 0.5)
+    return float(values[order[reached]])
+
+
+def holding(kernel: Kernel, sample: Ids, mass: float = 0.95) -> Floats:
+    """How many outputs hold that much of each word's mass, the likeliest first."""
+    words, back = np.unique(sample, return_inverse=True)
+    counts = np.empty(len(words))
+    for start in range(0, len(words), ROWS):
+        run = slice(start, start + ROWS)
+        ordered = -np.sort(-np.exp(kernel.log_probs(words[run])), axis=1)
+        counts[run] = (np.cumsum(ordered, axis=1) < mass).sum(axis=1) + 1
+    return counts[back]
+
+
+if __name__ == "__main__":
+    main()

@@ -140,6 +140,8 @@ def tight_scale(score: Floats, epsilon: float) -> float:
 
     A set whose rows are all alike loses nothing at any scale; the limit keeps it finite.
     """
+    if len(score) < 2:  # all but one are copied as they are
+        return 1.0
 
     def loss(scale: float) -> float:
         logs = score * (scale * epsilon / 2.0)

@@ -109,7 +109,10 @@ class SanTextPlusKernel(DenseKernel):
         counts = np.zeros((len(rows), len(self.outputs)), dtype=np.uint64)
         drawn = to_counts(weights)
         open_rows = np.flatnonzero(rows < self.first)
-        drawn[open_rows] = (drawn[open_rows].astype(np.float64) * self.p).astype(np.uint64)
+        if self.p < 1:
+            thin = (drawn[open_rows].astype(np.float64) * self.p).astype(np.uint64)
+            # Near p = 1 the float may round up, and a row must not exceed its total.
+            drawn[open_rows] = np.minimum(thin, drawn[open_rows])
         counts[:, self.first :] = drawn
         rest = np.uint64(1 << 63) - drawn[open_rows].sum(axis=1, dtype=np.uint64)
         counts[open_rows, rows[open_rows]] = rest

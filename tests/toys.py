@@ -1,0 +1,74 @@
+"""Small spaces that are hard on a promise, and one set of parameters after the other for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable import Mechanism, Space, mechanisms
+
+METRICS = ("euclidean", "cosine", "angular")
+EPSILONS = (0.05, 1.5, 40.0, 3000.0)
+
+# A mechanism that isn't named here is tried with its defaults.
+PARAMETERS: dict[str, tuple[dict[str, Any], ...]] = {
+    "santext+": ({"w": 0.5, "p": 0.3}, {"w": 1.0, "p": 1.0}, {"w": 0.3, "p": 1.0}),
+    "custext": ({"K": 4}, {"K": 20, "normalize": "set"}),
+    "custext+": ({"K": 4, "normalize": "set"},),
+    "clusant": ({"clusters": 3, "k": 1.0}, {"clusters": 5, "k": 0.01}, {"clusters": 2, "k": 20.0}),
+}
+
+
+def _vectors() -> dict[str, npt.NDArray[np.float64]]:
+    source = np.random.default_rng(20261)
+    plane = source.normal(size=(12, 2)) + [0.3, 5.0]
+    points = source.normal(size=(16, 5))
+    line = np.concatenate([np.linspace(1, 4, 5), 40 + np.linspace(0, 0.1, 12)])
+    return {
+        "one word": np.array([[0.5, 1.0]]),
+        "two words": np.array([[0.5, 0.2], [1.0, 1.0]]),
+        "a line and a distant crowd": np.stack([line, np.ones(len(line))], axis=1),
+        "duplicates": plane[[0, 0, 1, 2, 3, 3, 3, 1, 4, 0]],
+        "all alike": np.repeat(plane[:1], 6, axis=0),
+        "nearly alike": plane[:1] + 1e-6 * source.normal(size=(7, 2)),
+        "a far outlier": np.concatenate([plane, [[3e4, -2e4]]]),
+        "scale of a million": points * 1e6,
+        "scale of a millionth": points * 1e-6,
+        "random": points,
+        "unit sphere": points / np.linalg.norm(points, axis=1, keepdims=True),
+        "opposite": np.concatenate([points[:5], -points[:5]]),
+    }
+
+
+VECTORS = _vectors()
+# Stop words are among them, because custext+ copies those.
+NAMES = ("the", "red", "and", "blue", "of", *(f"w{i}" for i in range(40)))
+
+
+def space(name: str, metric: str = "euclidean") -> Space:
+    """Return one of the toy spaces."""
+    vectors = VECTORS[name]
+    return Space.from_arrays(NAMES[: len(vectors)], vectors, metric, name=name)
+
+
+def settings_of(name: str, cls: type[Mechanism]) -> Iterator[dict[str, Any]]:
+    """Yield the parameters to try, with every calibration that the mechanism has."""
+    calibrations = [{}]
+    if any(field.name == "calibrate" for field in fields(cls)):
+        calibrations = [{"calibrate": "paper"}, {"calibrate": "tight"}]
+    for parameters in PARAMETERS.get(name, ({},)):
+        for calibration in calibrations:
+            yield {**parameters, **calibration}
+
+
+def cases() -> Iterator[tuple[str, dict[str, Any], str, str]]:
+    """Yield mechanism, parameters, toy and metric, for all that a mechanism accepts."""
+    for name, cls in mechanisms().items():
+        for parameters in settings_of(name, cls):
+            for toy in VECTORS:
+                for metric in cls.accepts:
+                    yield name, parameters, toy, metric

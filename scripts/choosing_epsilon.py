@@ -13,7 +13,6 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,8 @@ from deniable import Kernel, Space, mechanism, mechanisms, parallel
 PAGE = blocks.ROOT / "docs" / "choosing-epsilon.md"
 NAME = "choosing-epsilon"
 ROWS = 128
-# Rows whose outputs are sorted to count those that hold 95 % of the mass.
-SORTED = 1000
+# How many words, drawn from the prior, the size of the plausible set is measured on.
+SAMPLE = 1000
 # The epsilons shown for each mechanism; one that isn't named here gets USUAL.
 USUAL = (1.0, 4.0, 16.0)
 EPSILONS: dict[str, tuple[float, ...]] = {
@@ -49,15 +48,6 @@ HEAD = [
 ]  # fmt: skip
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Block:
-    """What a run of input words adds: their own numbers, and the best guess for each output."""
-
-    survives: Floats
-    entropy: Floats
-    best: Floats
 
 
 def main() -> None:
@@ -98,8 +88,8 @@ def note(space: Space, prior: Floats) -> str:
     """Say what was measured on what."""
     return (
         f"{space.name}, {len(space):,} words, diameter {space.diameter:.3f}. Without any output "
-        f"the best guess is right with chance {prior.max():.4f}. The *95 % set* is over "
-        f"{SORTED:,} words drawn from the prior; all else is exact."
+        f"the best guess is right with chance {prior.max():.4f}. The two set "
+        f"sizes are over {SAMPLE:,} words drawn from the prior; all else is exact."
     )
 
 
@@ -114,15 +104,10 @@ def configurations() -> Iterator[tuple[str, float, dict[str, Any]]]:
 
 def measured(kernel: Kernel, prior: Floats) -> list[str]:
     """One line of the table."""
-    runs = [np.arange(i, min(i + ROWS, len(prior))) for i in range(0, len(prior), ROWS)]
-    survives, entropy = np.empty(len(prior)), np.empty(len(prior))
-    best = np.zeros(len(kernel.outputs))
-    found = parallel.in_threads(lambda run: look(kernel, run, prior), runs)
-    for run, block in zip(runs, found, strict=True):
-        survives[run], entropy[run] = block.survives, block.entropy
-        np.maximum(best, block.best, out=best)
+    survives, success = against_all(kernel, prior)
+    sample = np.random.default_rng(0).choice(len(prior), SAMPLE, p=prior)
+    entropy, holding = spread(kernel, sample)
     made, relation = kernel.mechanism, kernel.guarantee.relation
-    sample = np.random.default_rng(0).choice(len(prior), SORTED, p=prior)
     return [
         made.name,
         f"{made.epsilon:g}",
@@ -131,22 +116,31 @@ def measured(kernel: Kernel, prior: Floats) -> list[str]:
         f"{relation.covered:.3g}",
         f"{prior @ survives:.4f}",
         f"{weighted_median(survives, prior):.4f}",
-        f"{np.exp(prior @ entropy):,.1f}",
-        f"{np.median(holding(kernel, sample)):,.0f}",
-        f"{best.sum():.4f}",
+        f"{np.exp(entropy.mean()):,.1f}",
+        f"{np.median(holding):,.0f}",
+        f"{success:.4f}",
     ]
 
 
-def look(kernel: Kernel, run: Ids, prior: Floats) -> Block:
-    """Look at every output of some words."""
-    logs = kernel.log_probs(run)
-    probabilities = np.exp(logs)
-    logs[probabilities == 0] = 0.0
-    entropy = -np.einsum("ij,ij->i", logs, probabilities)
-    own = np.equal.outer(run, kernel.outputs)
-    survives = probabilities[own]
-    probabilities *= prior[run, None]
-    return Block(survives, entropy, probabilities.max(axis=0))
+def against_all(kernel: Kernel, prior: Floats) -> tuple[Floats, float]:
+    """The chance that each word stays itself, and that the best guess from the output is right."""
+    column = np.empty(len(prior), dtype=np.int64)
+    column[kernel.outputs] = np.arange(len(kernel.outputs))
+    log_prior = np.log(prior)
+
+    def look(run: Ids) -> tuple[Floats, Floats]:
+        logs = kernel.log_probs(run)
+        own = np.exp(logs[np.arange(len(run)), column[run]])
+        logs += log_prior[run, None]
+        return own, logs.max(axis=0)
+
+    runs = [np.arange(i, min(i + ROWS, len(prior))) for i in range(0, len(prior), ROWS)]
+    survives: list[Floats] = []
+    best = np.full(len(kernel.outputs), -np.inf)
+    for own, likeliest in parallel.in_threads(look, runs):
+        survives.append(own)
+        np.maximum(best, likeliest, out=best)
+    return np.concatenate(survives), float(np.exp(best).sum())
 
 
 def weighted_median(values: Floats, weights: Floats) -> float:
@@ -156,15 +150,18 @@ def weighted_median(values: Floats, weights: Floats) -> float:
     return float(values[order[reached]])
 
 
-def holding(kernel: Kernel, sample: Ids, mass: float = 0.95) -> Floats:
-    """How many outputs hold that much of each word's mass, the likeliest first."""
+def spread(kernel: Kernel, sample: Ids, mass: float = 0.95) -> tuple[Floats, Floats]:
+    """The entropy of each word's row, and how many of its likeliest outputs hold that mass."""
     words, back = np.unique(sample, return_inverse=True)
-    counts = np.empty(len(words))
+    entropy, counts = np.empty(len(words)), np.empty(len(words))
     for start in range(0, len(words), ROWS):
         run = slice(start, start + ROWS)
-        ordered = -np.sort(-np.exp(kernel.log_probs(words[run])), axis=1)
-        counts[run] = (np.cumsum(ordered, axis=1) < mass).sum(axis=1) + 1
-    return counts[back]
+        logs = kernel.log_probs(words[run])
+        rows = np.exp(logs)
+        logs[rows == 0] = 0.0
+        entropy[run] = -np.einsum("ij,ij->i", logs, rows)
+        counts[run] = (np.cumsum(-np.sort(-rows, axis=1), axis=1) < mass).sum(axis=1) + 1
+    return entropy[back], counts[back]
 
 
 if __name__ == "__main__":

@@ -66,10 +66,10 @@ class TwoStageKernel(DenseKernel):
         return logs
 
     def _log_z2(self, logs: Floats) -> Floats:
-        """ln of the sum over each cluster of exp(logs); rate2 d is at most eps / 4, so no underflow
-        below eps of 2,800, and beyond that the largest term is taken out first."""
+        """ln of the sum over each cluster of exp(logs); where exp might come to 0, the largest
+        term is taken out first."""
         starts = self.partition.starts[:-1]
-        if self.mechanism.epsilon < 2000:
+        if self.rate2 * self.space.diameter < 700:
             return np.log(np.add.reduceat(np.exp(logs), starts, axis=1))
         largest = np.maximum.reduceat(logs, starts, axis=1)
         shifted = np.exp(logs - np.repeat(largest, self.partition.sizes, axis=1))

@@ -44,6 +44,8 @@ from deniable.space import Space
 
 # Triples that brute force looks at in a tenth of a second.
 CHEAP = 100_000_000
+# Where no pair of words loses anything no scale is too large, so there must be a limit.
+LARGEST_SCALE = 1024.0
 Clusters = int | tuple[tuple[str, ...], ...]
 
 
@@ -91,7 +93,11 @@ class CluSanT(Mechanism):
                 # The bound is loose by a few percent; where brute force is cheap, it is exact.
                 return (kernel.certify() if is_small(kernel, CHEAP) else kernel.bound()).worst
 
-            found = tighten(worst_at, 1.0, 2.0, tolerance=1e-6 if len(space) < 2000 else 1e-3)
+            # A stage that loses little (clusters of one word) leaves room for more than 2.
+            high = 2.0
+            while worst_at(high) <= 1.0 and high < LARGEST_SCALE:
+                high *= 2.0
+            found = tighten(worst_at, 1.0, high, tolerance=1e-6 if len(space) < 2000 else 1e-3)
             cache.save_number(key, found)
         return found
 

@@ -184,7 +184,7 @@ def example_head() -> str:
         f"{name}: {preset.mechanism} {json.dumps(dict(preset.parameters))}"
         for name, preset in PRESETS.items()
     ]
-    return "\n".join([f"<!-- {'; '.join(chosen)} -->", "```", "before:", *quoted(before()), "\n"])
+    return "\n".join([f"<!-- {'; '.join(chosen)} -->", "```", "before:", *quoted(before()), ""])
 
 
 def before() -> list[str]:

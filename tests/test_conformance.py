@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-import toys
 from scipy import stats
 
-from deniable import Kernel, Mechanism, Space, mechanism, mechanisms
+import toys
+from deniable import Kernel, Space, mechanism, mechanisms
 from deniable import certify as certification
 from deniable.errors import SpaceError
 from deniable.guarantee import METRIC
@@ -33,6 +33,11 @@ def name_of(case: object) -> str:
 
 
 every_case = pytest.mark.parametrize(("name", "parameters", "toy", "metric"), CASES, ids=name_of)
+
+
+def epsilons(parameters: dict[str, Any]) -> tuple[float, ...]:
+    """The epsilons to try; calibration takes time, so it is tried on two."""
+    return (0.2, 8.0) if parameters.get("calibrate") == "tight" else toys.EPSILONS
 
 
 def slow_losses(logs: Floats) -> Floats:
@@ -64,7 +69,7 @@ def slow_worst(losses: Floats, promised: Floats) -> tuple[float, float]:
 def test_the_promise_holds(name: str, parameters: dict[str, Any], toy: str, metric: str) -> None:
     space = toys.space(toy, metric)
     ids = np.arange(len(space))
-    for epsilon in toys.EPSILONS:
+    for epsilon in epsilons(parameters):
         kernel = mechanism(name, epsilon=epsilon, **parameters).bind(space)
         logs = kernel.log_probs(ids)
         assert logs.shape == (len(space), len(kernel.outputs))
@@ -148,7 +153,7 @@ def test_the_bound_of_large_spaces_holds_and_is_above_the_truth(
     space = toys.space(toy, metric)
     ids = np.arange(len(space))
     call_every_space_large(monkeypatch)
-    for epsilon in toys.EPSILONS[1:]:
+    for epsilon in epsilons(parameters)[1:]:
         kernel = mechanism(name, epsilon=epsilon, **parameters).bind(space)
         worst, largest = slow_worst(slow_losses(kernel.log_probs(ids)), kernel.promised(ids, ids))
         found = kernel.certify()
@@ -193,17 +198,28 @@ def test_tight_is_exactly_the_epsilon_asked_for(
     assert found.holds
     paper = mechanism(name, epsilon=epsilon, **{**parameters, "calibrate": "paper"}).bind(space)
     assert found.worst >= paper.certify().worst - 1e-9
-    if 1e-3 < found.epsilon_diameter < 15 and can_be_reached(name, space, made):
-        assert found.worst >= 1 - 1e-3
+    if name in LOOSE and parameters.get("w") != 1.0:
+        return
+    ids = np.arange(len(space))
+    promised = made.promised(ids, ids)
+    covered = np.isfinite(promised) & ~np.eye(len(ids), dtype=bool)
+    if found.epsilon_diameter < 15 and can_be_reached(name, space, made):
+        losses = slow_losses(made.log_probs(ids)) + made.guarantee.slack
+        assert (losses[covered] / promised[covered]).max() >= 1 - 1e-3
+
+
+# Calibrated over all pairs of words, so that the promise about sensitive outputs holds for the
+# frequent words too; between rare words alone some of the promise may be left.
+LOOSE = ("santext+",)
 
 
 def can_be_reached(name: str, space: Space, made: Kernel) -> bool:
-    """Whether some pair's loss grows without limit as the scale does."""
+    """Whether a hundredfold scale would break the promise."""
     ids = np.arange(len(space))
-    strong: Mechanism = mechanism(
-        name, **{**made.mechanism.parameters(), "epsilon": 1e6, "calibrate": "paper"}
-    )
-    return slow_worst(slow_losses(strong.bind(space).formula(ids)), made.promised(ids, ids))[1] > 1
+    settings = {**made.mechanism.parameters(), "calibrate": "paper"}
+    settings["epsilon"] = 100 * made.mechanism.epsilon
+    strong = mechanism(name, **settings).bind(space)
+    return slow_worst(slow_losses(strong.formula(ids)), made.promised(ids, ids))[0] > 1
 
 
 def p_value(drawn: npt.NDArray[np.int64], kernel: Kernel, word: int) -> float:

@@ -62,6 +62,8 @@ class Stock:
         short = wanted - np.array([len(shelf.left) for shelf in shelves], dtype=np.int64)
         made = np.array([shelf.made for shelf in shelves], dtype=np.int64)
         rows = np.flatnonzero(short > 0)
+        if len(rows) == 0:
+            return
         extra = np.maximum(short[rows], 2 * made[rows])
         drawn = self._kernel.draws(words[rows], extra)
         for row, part in zip(rows.tolist(), np.split(drawn, np.cumsum(extra)[:-1]), strict=False):

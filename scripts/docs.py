@@ -77,18 +77,26 @@ def parts() -> Iterator[Part]:
 def drifted() -> Iterator[str]:
     """One line for each part that isn't what the program would write."""
     for part in parts():
-        try:
-            same = blocks.read(part.page, part.name) == part.make().strip() + "\n"
-        except Drift as drift:
-            yield str(drift)
-            continue
-        if not same:
+        if not is_so(part.page, part.name, partial(is_made, part)):
             yield f"{part.page.relative_to(ROOT)}: `{part.name}` has drifted"
-    if not blocks.read(README, "example").startswith(example_head()):
+    if not is_so(README, "example", lambda found: found.startswith(example_head())):
         yield "README.md: `example` is of other presets or another text (docs.py --draw)"
-    found = blocks.read(choosing_epsilon.PAGE, choosing_epsilon.NAME)
-    if not found.startswith(choosing_epsilon.fingerprint(Space.default())):
+    mark = choosing_epsilon.fingerprint(Space.default())
+    if not is_so(choosing_epsilon.PAGE, choosing_epsilon.NAME, lambda found: mark in found):
         yield "docs/choosing-epsilon.md: measured on another space or other mechanisms"
+
+
+def is_made(part: Part, found: str) -> bool:
+    """Whether a part is what the program makes."""
+    return found == part.make().strip() + "\n"
+
+
+def is_so(page: Path, name: str, question: Callable[[str], bool]) -> bool:
+    """Whether a generated part is there and is as it should be."""
+    try:
+        return question(blocks.read(page, name))
+    except (Drift, OSError):
+        return False
 
 
 def mechanism_page(name: str) -> Path:

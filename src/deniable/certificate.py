@@ -105,7 +105,16 @@ class Certificate:
             raise CertificateError(
                 f"certificate format {data['format']!r} needs another version of deniable"
             )
-        return cls(**data)
+        for name in ("parameters", "space", "policy", "guarantee", "document", "in_clear"):
+            if not isinstance(data[name], dict):
+                raise CertificateError(f"not a certificate: {name} is not an object")
+        found = cls(**data)
+        try:
+            found.describe()
+            found._composed(Guarantee.from_dict(found.guarantee))
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, DeniableError):
+            raise CertificateError("not a certificate: a part is missing or not sound") from None
+        return found
 
     def _digest(self) -> str:
         data = asdict(self)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple, Protocol
 
@@ -46,14 +46,16 @@ class Replacement(NamedTuple):
 
 @dataclass(frozen=True)
 class Drawn:
-    """The numbers of some tokens, and what is written for each."""
+    """The numbers of some tokens, what they mean, and what is written for each."""
 
-    codes: Ids
-    texts: list[str]
+    codes: Ids = field(repr=False)
+    texts: list[str] = field(repr=False)
+    # A plan that starts its memory anew makes a new list, so this one stays valid.
+    decisions: list[Decision] = field(repr=False)
 
     def part(self, start: int, end: int) -> Drawn:
         """Return the tokens from start to end."""
-        return Drawn(self.codes[start:end], self.texts[start:end])
+        return Drawn(self.codes[start:end], self.texts[start:end], self.decisions)
 
 
 class Plan(dict[str, int]):
@@ -67,6 +69,10 @@ class Plan(dict[str, int]):
         self._decisions: list[Decision] = []
         self._exposed = kernel.exposes(np.arange(len(space), dtype=np.int64))
         self.keeps_gaps = policy.whitespace == "keep" and policy.punctuation == "keep"
+
+    def __repr__(self) -> str:
+        """Say how many tokens are remembered, never which: they are private."""
+        return f"<Plan of {len(self):,} tokens>"
 
     def __missing__(self, token: str) -> int:
         decision = self._policy.decide(token, self._space.index)
@@ -82,7 +88,7 @@ class Plan(dict[str, int]):
         """Decide, draw and write every token."""
         if len(self) > REMEMBERED:
             self.clear()
-            self._decisions.clear()
+            self._decisions = []
         codes = np.fromiter(map(self.__getitem__, tokens), dtype=np.int64, count=len(tokens))
         texts = np.empty(len(tokens), dtype=object)
         plain = codes >= 0
@@ -92,7 +98,7 @@ class Plan(dict[str, int]):
         rest = np.flatnonzero(~plain)
         if len(rest):
             texts[rest] = self._write([self._decisions[-1 - code] for code in codes[rest]], source)
-        return Drawn(codes, texts.tolist())
+        return Drawn(codes, texts.tolist(), self._decisions)
 
     def _write(self, decisions: list[Decision], source: Source) -> list[str]:
         """Write the tokens that are no plain words."""
@@ -114,10 +120,10 @@ class Plan(dict[str, int]):
             return apply_case(self._space.words[word], decision.case) + decision.suffix
         return decision.text + decision.suffix
 
-    def decision(self, code: int) -> Decision:
+    def _decision(self, drawn: Drawn, code: int) -> Decision:
         """Return the decision that a number stands for."""
         if code < 0:
-            return self._decisions[-1 - code]
+            return drawn.decisions[-1 - code]
         case, word = divmod(code, self._count)
         return Decision("draw", "word", word, CASES[case])
 
@@ -129,7 +135,7 @@ class Plan(dict[str, int]):
         charged[plain] = ~self._exposed[codes[plain] % self._count]
         seen: Counter[str] = Counter(word=int(plain.sum()))
         slots, inverse, times = np.unique(codes[~plain], return_inverse=True, return_counts=True)
-        decisions = [self._decisions[-1 - slot] for slot in slots.tolist()]
+        decisions = [drawn.decisions[-1 - slot] for slot in slots.tolist()]
         for decision, count in zip(decisions, times.tolist(), strict=True):
             for key in decision.counted:
                 seen[key] += count
@@ -167,7 +173,7 @@ class Plan(dict[str, int]):
         for i, (code, text) in enumerate(zip(drawn.codes.tolist(), drawn.texts, strict=True)):
             start += len(piece[2 * i])
             end = start + len(piece[2 * i + 1])
-            decision = self.decision(code)
+            decision = self._decision(drawn, code)
             found.append(Replacement(start, end, decision.kind, decision.action, text))
             start = end
         return tuple(found)

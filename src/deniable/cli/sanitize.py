@@ -206,10 +206,13 @@ def _report(found: Certificate, path: str | None, as_json: bool, quiet: bool) ->
 
 
 def _write_whole(path: Path, text: str) -> None:
+    name = None
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
         Path(name).replace(path)
     except OSError as error:
+        if name is not None:
+            Path(name).unlink(missing_ok=True)
         raise InputError(f"{path}: can't be written ({error.strerror})") from None

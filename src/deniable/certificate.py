@@ -105,6 +105,8 @@ class Certificate:
             raise CertificateError(
                 f"certificate format {data['format']!r} needs another version of deniable"
             )
+        if not (isinstance(data["digest"], str) and data["digest"]):
+            raise CertificateError("not a certificate: it has no digest")
         for name in ("parameters", "space", "policy", "guarantee", "document", "in_clear"):
             if not isinstance(data[name], dict):
                 raise CertificateError(f"not a certificate: {name} is not an object")

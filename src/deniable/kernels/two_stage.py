@@ -159,6 +159,6 @@ def _log_softmax(logs: Floats) -> Floats:
 def _second_term(space: Space, delta: float, a: Ids, b: Ids) -> Floats:
     """min(1, d / Delta) for a metric; 1 for different words otherwise."""
     if space.is_metric:
-        share: Floats = space.distances(a, b) / delta
-        return np.minimum(share, 1.0, out=share)
+        share: Floats = np.minimum(space.distances(a, b) / delta, 1.0)
+        return share
     return (np.asarray(a)[:, None] != np.asarray(b)[None, :]).astype(np.float64)

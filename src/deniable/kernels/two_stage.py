@@ -161,4 +161,5 @@ def _second_term(space: Space, delta: float, a: Ids, b: Ids) -> Floats:
     if space.is_metric:
         share: Floats = np.minimum(space.distances(a, b) / delta, 1.0)
         return share
-    return (np.asarray(a)[:, None] != np.asarray(b)[None, :]).astype(np.float64)
+    different: Floats = (a[:, None] != b[None, :]).astype(np.float64)
+    return different

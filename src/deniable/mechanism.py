@@ -106,7 +106,11 @@ def check_positive(name: str, value: float) -> None:
     """Refuse NaN, infinities, and anything that isn't above zero."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)):
         raise ParameterError(f"{name} must be a number, got {type(value).__name__}")
-    if not math.isfinite(value) or value <= 0:
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:
+        raise ParameterError(f"{name} must be a finite number, got one too large") from None
+    if not finite or value <= 0:
         raise ParameterError(f"{name} must be a finite number above 0, got {value}")
 
 

@@ -492,3 +492,21 @@ def test_a_reader_may_be_closed_again_after_its_writer(tmp_path: Path, name: str
             writer.write(batch, batch.texts, {})
         writer.commit()
     assert target.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "widest"),
+    [
+        ("a.txt", b"one\ntwo\n", 1),
+        ("a.csv", b"note,x,note\na,1,b\n", 2),
+        ("a.jsonl", b'{"note": "a"}\n{"note": "b", "note": "c"}\n', 2),
+    ],
+)
+def test_a_batch_says_how_many_texts_a_record_may_have(
+    name: str, data: bytes, widest: int, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    columns = [] if name == "a.txt" else ["note"]
+    with open_reader(str(path), columns=columns) as reader:
+        assert [batch.widest for batch in reader.batches()] == [widest]

@@ -6,6 +6,8 @@
 True
 """
 
+# The package is imported first, so that it can't take the name of the function later.
+import deniable.mechanisms  # noqa: F401
 from deniable.certificate import Certificate, Verification
 from deniable.certify import Certification
 from deniable.errors import DeniableError

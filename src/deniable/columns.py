@@ -20,7 +20,7 @@ def sanitize_column(sanitizer: Sanitizer, column: Any) -> Any:
         return pa.chunked_array(chunks, type=pa.large_string() if not chunks else None)
     if isinstance(column, pa.Array):
         return _array(sanitizer, column)
-    if type(column).__module__.startswith("pandas.") and hasattr(column, "index"):
+    if type(column).__module__.partition(".")[0] == "pandas" and hasattr(column, "index"):
         missing = column.isna().tolist()
         values = _around_nulls(sanitizer, column.tolist(), missing)
         return type(column)(values, index=column.index, name=column.name, dtype=column.dtype)

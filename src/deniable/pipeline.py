@@ -74,8 +74,8 @@ def run(sanitizer: Sanitizer, choice: SpaceChoice, job: Job, watch: Watcher) -> 
         tally = Tally.from_dict(writer.saved) if writer.saved else Tally()
         for batch, texts, part in _sanitized(sanitizer, choice, reader, job.workers):
             part.records = batch.records
-            # A record's cells are counted one by one; all of a record's can't exceed this.
-            part.largest *= max(1, len(job.columns))
+            # Each cell was counted alone; all cells of one record together can't exceed this.
+            part.largest *= batch.widest
             tally.add(part)
             tally.skipped = reader.skipped
             writer.write(batch, texts, tally.to_dict())

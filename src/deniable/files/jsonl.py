@@ -169,6 +169,7 @@ class JsonReader(TextReader):
             texts: list[str] = []
             cells: list[int] = []
             records = 0
+            self._widest = 1
             for at, line in enumerate(text.split("\n")):
                 if (cut := self._cut(line, at)) is None:
                     continue
@@ -177,6 +178,7 @@ class JsonReader(TextReader):
                 pieces += clear
                 pieces.append("\n")
                 texts += found
+                self._widest = max(self._widest, len(found))
                 records += bool(found) or not (not line or line.isspace())
             self._lines.line += text.count("\n")
             self.passed = tuple(self._walk.passed)

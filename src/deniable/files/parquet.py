@@ -96,7 +96,8 @@ class ParquetReader(Reader):
         cells = self._cells(rows, group)
         texts = [text for record in zip(*cells, strict=True) for text in record if text is not None]
         position = {**self.settings(), "row_group": group, "row": row}
-        return Batch(texts, rows.num_rows, self._progress(group, row), position, (rows, cells))
+        done = self._progress(group, row)
+        return Batch(texts, rows.num_rows, done, position, (rows, cells), widest=len(cells))
 
     def _cells(self, rows: pa.RecordBatch, group: int) -> list[list[str | None]]:
         try:

@@ -19,7 +19,8 @@ class Batch:
     """Some records: their texts, and what is needed to write them back.
 
     `texts` holds the cells of the chosen columns, record by record; null and missing cells are
-    left out. `position` is where to start again after this batch. A repr shows no text.
+    left out, and no record has more than `widest` of them. `position` is where to start again
+    after this batch. A repr shows no text.
     """
 
     texts: list[str] = field(repr=False)
@@ -27,6 +28,7 @@ class Batch:
     bytes_read: int
     position: Position
     frame: Any = field(repr=False, default=None)
+    widest: int = 1
 
 
 class Reader(ABC):

@@ -113,6 +113,7 @@ class TableReader(TextReader):
                 raise missing_column(self.source, column, names)
         self.passed = tuple(name for name in names if name not in self.columns)
         cells = [at for at, name in enumerate(names) if name in self.columns]
+        self._widest = len(cells)
         self._width = len(names)
         self._rows = dialect.rows(len(names), cells)
 

@@ -19,6 +19,7 @@ class TextReader(Reader):
         self.total_bytes = lines.total_bytes
         self._lines = lines
         self._skips = on_error == "skip"
+        self._widest = 1
 
     def settings(self) -> Position:
         """Return the choices that a position depends on."""
@@ -54,7 +55,7 @@ class TextReader(Reader):
             "line": self._lines.line,
             "skipped": self.skipped,
         }
-        return Batch(texts, records, self._lines.progress(), position, frame)
+        return Batch(texts, records, self._lines.progress(), position, frame, self._widest)
 
     def _encode(self, text: str) -> bytes:
         try:

@@ -18,6 +18,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -52,10 +53,14 @@ class Randomness:
 
     def _start(self, key: bytes, nonce: bytes) -> None:
         self._stream = Cipher(algorithms.AES(key), modes.CTR(nonce)).encryptor()
+        # Two threads in one cipher at once could be handed the same bytes.
+        self._lock = Lock()
 
     def words(self, count: int) -> Counts:
         """Return `count` uniform 64-bit integers."""
-        return np.frombuffer(self._stream.update(bytes(8 * count)), dtype=np.uint64)
+        with self._lock:
+            stream = self._stream.update(bytes(8 * count))
+        return np.frombuffer(stream, dtype=np.uint64)
 
     def points(self, count: int) -> Counts:
         """Return `count` uniform integers below 2^63, one for each draw from a table."""

@@ -1,0 +1,114 @@
+"""certify sees a broken promise, and says what it looked at."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toys
+from deniable import mechanism, mechanisms
+from deniable.certify import losses_between, tighten
+from deniable.kernels import two_stage
+from deniable.kernels.two_stage import TwoStageKernel
+from deniable.mechanisms import clusant, santext
+from deniable.mechanisms.santext import SanTextKernel
+
+
+def kernel_of(name: str, **more: Any) -> Any:
+    given_parameters = {**next(toys.settings_of(name, mechanisms()[name])), **more}
+    return mechanism(name, **{"epsilon": 2.0, **given_parameters}).bind(toys.space("random"))
+
+
+@pytest.mark.parametrize("name", ["santext", "clusant"])
+@pytest.mark.parametrize("large", [False, True])
+def test_too_little_noise_is_seen(name: str, large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that draws with twice its scale claims what isn't so."""
+    if large:
+        for module in (santext, two_stage):
+            monkeypatch.setattr(module, "is_small", lambda *_: False)
+    kernel = kernel_of(name)
+    assert kernel.certify().holds
+    if isinstance(kernel, SanTextKernel):
+        kernel.rate *= 2.5
+    elif isinstance(kernel, TwoStageKernel):
+        kernel.rate1, kernel.rate2 = 2.5 * kernel.rate1, 2.5 * kernel.rate2
+        kernel.log_p1 = 2.5 * kernel.log_p1
+        kernel.log_p1 -= np.log(np.exp(kernel.log_p1).sum(axis=1, keepdims=True))
+    found = kernel.certify()
+    assert not found.holds
+    assert found.worst > 1
+    assert "DOES NOT HOLD" in found.describe()
+    assert found.method == ("bound" if large else "recomputed")
+
+
+def test_too_little_noise_inside_a_set_is_seen() -> None:
+    kernel = kernel_of("custext", K=4)
+    counts = kernel._counts
+    counts[5, 0], counts[5, 1] = counts[5, 0] + counts[5, 1] - 1, 1
+    found = kernel.certify()
+    assert not found.holds
+    assert kernel.space.words[5] in (found.worst_pair or ())
+
+
+@pytest.mark.parametrize("name", mechanisms())
+def test_a_certification_is_plain_data_and_says_all(name: str) -> None:
+    found = kernel_of(name).certify()
+    data = json.loads(json.dumps(found.to_dict()))
+    for key in ("holds", "worst", "worst_pair", "max_loss", "covered", "method"):
+        assert key in data
+    assert found.method in ("recomputed", "bound", "sample", "theorem+audit")
+    text = found.describe()
+    for word in ("promise", "worst ratio", "largest loss", "pairs covered", "epsilon x diameter"):
+        assert word in text
+    if found.losses:
+        values = list(found.losses.values())
+        assert values == sorted(values)
+        assert values[-1] == pytest.approx(found.max_loss)
+
+
+def test_revealed_bits_of_a_partition_are_said() -> None:
+    kernel = kernel_of("custext", K=4)
+    bits = -sum(4 / 16 * math.log2(4 / 16) for _ in range(4))
+    assert f"{bits:.2f} of 4.00 bits" in kernel.certify().reveals[0]
+
+
+def test_losses_between_knows_impossible_outputs() -> None:
+    a = np.array([[0.0, -np.inf, -np.inf]])
+    b = np.array([[0.0, -np.inf, -np.inf], [-1.0, -2.0, -np.inf]])
+    assert losses_between(a, b).tolist() == [[0.0, math.inf]]
+
+
+@given(slope=st.floats(0.3, 3), bend=st.floats(-0.2, 0.2), tolerance=st.sampled_from([1e-3, 1e-6]))
+def test_tighten_finds_the_largest_scale_and_never_an_unsafe_one(
+    slope: float, bend: float, tolerance: float
+) -> None:
+    def worst_at(scale: float) -> float:
+        return slope * scale * (1 + bend * (scale - 1)) / 2
+
+    found = tighten(worst_at, 1.0, 2.0, tolerance)
+    if worst_at(1.0) >= 1:
+        assert found == 1.0
+    elif worst_at(2.0) <= 1:
+        assert found == 2.0
+    else:
+        assert 1 - 3 * tolerance <= worst_at(found) <= 1.0
+
+
+@pytest.mark.parametrize("name", ["santext", "clusant"])
+def test_calibration_is_found_in_the_cache(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = kernel_of(name, calibrate="tight")
+
+    def never(*_: object, **__: object) -> float:
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr(santext, "tighten", never)
+    monkeypatch.setattr(clusant, "tighten", never)
+    again = kernel_of(name, calibrate="tight")
+    ids = np.arange(16)
+    assert (again.log_probs(ids) == first.log_probs(ids)).all()

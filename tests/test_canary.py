@@ -101,11 +101,12 @@ def test_what_is_remembered_is_remembered_in_memory_only() -> None:
 def spoken(error: BaseException) -> str:
     """Everything that an exception, its causes and a log of it would say."""
     lines = traceback.format_exception(error)
-    while error:
-        lines += [repr(error), str(error), repr(error.args)]
-        held = [str(getattr(error, name, "")) for name in ("object", "doc", "filename")]
-        lines += [one for one in held if "\n" in one or "example" in one]
-        error = error.__cause__ or error.__context__  # type: ignore[assignment]
+    at: BaseException | None = error
+    while at is not None:
+        lines += [repr(at), str(at), repr(at.args)]
+        held = [str(getattr(at, name, "")) for name in ("object", "doc", "filename")]
+        lines += held
+        at = at.__cause__ or at.__context__
     return "\n".join(lines)
 
 
@@ -128,7 +129,7 @@ def raised() -> Iterator[BaseException]:
         lambda: list(sanitizer.sanitize_many(TEXT)),
         lambda: list(sanitizer.sanitize_many([TEXT, secret])),
         lambda: sanitizer.sanitize_column(listed),
-        lambda: sanitizer.plan.replace(TEXT.split(" "), Failing()),  # type: ignore[arg-type]
+        lambda: sanitizer.plan.replace(TEXT.split(" "), Failing()),
     ):
         with pytest.raises((DeniableError, RuntimeError)) as caught:
             call()

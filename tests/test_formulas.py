@@ -100,7 +100,8 @@ def algorithm_1(points: Floats, size: int, far: Callable[[Floats, Floats], float
 
 def inverse_distance(a: npt.NDArray[np.float32], b: npt.NDArray[np.float32]) -> Floats:
     """A user's own similarity, as a function of two arrays of vectors."""
-    return 1 / (1 + np.linalg.norm(a[:, None].astype(float) - b[None].astype(float), axis=2))
+    apart = np.linalg.norm(a[:, None].astype(float) - b[None].astype(float), axis=2)
+    return np.asarray(1 / (1 + apart))
 
 
 SIMILARITIES: dict[str, tuple[Any, Callable[[Floats, Floats], float]]] = {
@@ -277,7 +278,7 @@ def test_custext_of_20_realises_little_more_than_half_of_epsilon() -> None:
 def test_custext_on_glove_reveals_its_set(shared_data: Any) -> None:
     path = shared_data / "vectors" / "glove840b_300d_33k_f16.npz"
     space = Space.load(path, limit=4000)
-    kernel = mechanism("custext", epsilon=1.0, K=20, normalize="word").bind(space)
+    kernel: Any = mechanism("custext", epsilon=1.0, K=20, normalize="word").bind(space)
     assert kernel.certify().covered == pytest.approx(19 / 3999)
     sets = [kernel.partition[i] for i in range(len(kernel.partition))]
     worst = [losses(np.exp(kernel.log_probs(one)[:, one]).tolist()).max() for one in sets]

@@ -57,7 +57,7 @@ def space(name: str, metric: str = "euclidean") -> Space:
 
 def settings_of(name: str, cls: type[Mechanism]) -> Iterator[dict[str, Any]]:
     """Yield the parameters to try, with every calibration that the mechanism has."""
-    calibrations = [{}]
+    calibrations: list[dict[str, Any]] = [{}]
     if any(field.name == "calibrate" for field in fields(cls)):
         calibrations = [{"calibrate": "paper"}, {"calibrate": "tight"}]
     for parameters in PARAMETERS.get(name, ({},)):

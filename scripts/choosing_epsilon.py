@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 import blocks
-from deniable import Kernel, Space, mechanism, mechanisms, parallel
+from deniable import Kernel, Space, mechanism, parallel
+from deniable.mechanism import mechanisms
 
 PAGE = blocks.ROOT / "docs" / "choosing-epsilon.md"
 NAME = "choosing-epsilon"

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from deniable import mechanisms
+from deniable.mechanism import mechanisms
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md")])

@@ -82,7 +82,9 @@ def drifted() -> Iterator[str]:
     if not is_so(README, "example", lambda found: found.startswith(example_head())):
         yield "README.md: `example` is of other presets or another text (docs.py --draw)"
     mark = choosing_epsilon.fingerprint(Space.default())
-    if not is_so(choosing_epsilon.PAGE, choosing_epsilon.NAME, lambda found: found.startswith(mark)):
+    if not is_so(
+        choosing_epsilon.PAGE, choosing_epsilon.NAME, lambda found: found.startswith(mark)
+    ):
         yield "docs/choosing-epsilon.md: measured on another space or other mechanisms"
 
 

@@ -103,8 +103,8 @@ class CluSanT(Mechanism):
 
 
 def _checked_clusters(clusters: Any) -> Clusters:
-    if isinstance(clusters, (int, np.integer)):
-        check_whole("clusters", int(clusters), 1)
+    if isinstance(clusters, (bool, int, np.integer)):
+        check_whole("clusters", clusters if isinstance(clusters, bool) else int(clusters), 1)
         return int(clusters)
     if not isinstance(clusters, Sequence) or any(isinstance(one, str) for one in clusters):
         raise ParameterError("clusters must be a number of clusters or a list of lists of words")

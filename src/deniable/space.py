@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import cache as cache_call
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -75,8 +76,8 @@ class Space:
 
     @classmethod
     def default(cls) -> Space:
-        """Return the embedded English space: offline, and ready in well under a second."""
-        return cls.load(cls.default_path())
+        """Return the embedded English space: offline, ready in well under a second, read once."""
+        return _embedded()
 
     @staticmethod
     def default_path() -> Path:
@@ -186,6 +187,11 @@ class Space:
     def __repr__(self) -> str:
         size = f"{len(self):,} words x {self.vectors.shape[1]}"
         return f"<Space {self.name!r}: {size}, {self.metric}>"
+
+
+@cache_call
+def _embedded() -> Space:
+    return Space.load(default_path())
 
 
 def _check(words: tuple[str, ...], vectors: npt.NDArray[np.float32], metric: str) -> None:

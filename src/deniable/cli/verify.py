@@ -33,7 +33,14 @@ def verify(
     """
     progress.show()
     stated = Certificate.from_json(_read(certificate))
-    found = stated.verify(chosen_space(space, metric, unit_diameter, limit).load())
+    chosen = chosen_space(space, metric, unit_diameter, limit).load()
+    if space is None and chosen.hash != stated.space.get("hash"):
+        click.echo(
+            f"deniable: {certificate} is about another space than the embedded one: name it with "
+            "--space (and --metric, --limit as then)",
+            err=True,
+        )
+    found = stated.verify(chosen)
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=2))
     else:

@@ -29,10 +29,10 @@ check: $(VENV)/dev.stamp  ## lint, format, types, and docs that have drifted
 	$(BIN)/mypy
 	$(BIN)/python scripts/docs.py --check
 
-bench: $(VENV)/dev.stamp  ## measure against plain implementations (takes about half an hour)
+bench: $(VENV)/dev.stamp  ## measure against plain implementations (some minutes)
 	$(BIN)/python bench/run.py --write
 
-docs: $(VENV)/dev.stamp  ## write the generated parts of README and docs (takes some minutes)
+docs: $(VENV)/dev.stamp  ## write the generated parts of README and docs (some ten minutes)
 	$(BIN)/python scripts/docs.py
 
 wheel: $(VENV)/core.stamp  ## build a wheel into dist/ and try it without the source tree

@@ -125,7 +125,7 @@ def test_a_changed_number_under_a_new_digest_is_recomputed(name: str) -> None:
 def test_what_a_forger_can_change_is_what_was_counted() -> None:
     sanitizer, certificate = made()
     data = json.loads(certificate.to_json())
-    for path in (("document", "tokens"), ("in_clear", "number", "count")):
+    for path in (("document", "records"), ("in_clear", "number", "count")):
         forged = json.loads(changed(data, path, lambda v: v + 1))
         forged["digest"] = ""
         assert passes(json.dumps(dataclasses.asdict(Certificate(**forged))), sanitizer)

@@ -143,13 +143,19 @@ def test_other_bad_calls_are_refused(
     assert listing(folder) == before
 
 
-def test_without_quiet_only_the_choice_is_said_before_the_error(folder: Path) -> None:
+def test_without_quiet_the_error_is_still_one_line(folder: Path) -> None:
     done = sanitize(folder, folder / "bad.jsonl", "--column", "note", "-o", folder / "o.jsonl")
     lines = done.stderr.decode().splitlines()
-    assert len(lines) == 3
-    assert lines[0].startswith("deniable: santext, epsilon 1")
-    assert lines[1].startswith("deniable: promises, for each token")
-    assert "line 2 is broken JSON" in lines[2]
+    assert len(lines) == 1
+    assert "line 2 is broken JSON" in lines[0]
+
+
+def test_the_promise_is_said_at_the_end(folder: Path) -> None:
+    done = sanitize(folder, folder / "a.txt", "-o", folder / "o.txt")
+    lines = done.stderr.decode().splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("deniable: promised, for each token")
+    assert "3 records" in lines[1]
 
 
 def test_an_empty_file_is_valid(folder: Path) -> None:
@@ -171,7 +177,7 @@ def test_a_file_without_options_is_sanitized_and_the_choice_is_said(folder: Path
     done = run("sanitize", folder / "a.txt")
     assert done.returncode == 0
     lines = done.stderr.decode().splitlines()
-    assert lines[0].startswith("deniable: preset balanced: ")
+    assert lines[0].startswith("deniable: preset balanced (")
     assert lines[1].startswith("deniable: promises, ")
     assert len(lines) == 3  # and what was done
     out = done.stdout.decode().splitlines()

@@ -171,3 +171,19 @@ def test_a_seed_repeats_and_marks_the_certificate(name: str) -> None:
     after = [sanitizer.sanitize(text) for _ in range(5)]
     assert {o.certificate.randomness for o in after} == {"os-entropy"}
     assert [o.text for o in after] != [o.text for o in outs[0]]
+
+
+def test_threads_of_one_sanitizer_share_nothing() -> None:
+    source = Randomness()
+    with ThreadPoolExecutor(8) as pool:
+        streams = list(pool.map(lambda _: source.words(1000).tolist(), range(64)))
+    assert len({word for stream in streams for word in stream}) == 64_000
+
+
+def test_threads_of_one_sanitizer_count_every_token() -> None:
+    sanitizer = Sanitizer(mechanism="random", space=toys.space("random"))
+    texts = [" ".join(f"{i}x{j} word{j} {i}" for j in range(30)) for i in range(64)]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(sanitizer.sanitize, texts))
+    assert {one.certificate.in_clear["identifier"]["count"] for one in found} == {60}
+    assert {one.certificate.in_clear["number"]["count"] for one in found} == {30}

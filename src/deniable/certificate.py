@@ -145,6 +145,8 @@ class Certificate:
         recomputed = json.loads(json.dumps(kernel.guarantee.to_dict()))
         problems += _differences("guarantee", self.guarantee, recomputed)
         problems += _differences("document", self.document, self._composed(kernel.guarantee))
+        if self.in_clear.get("length", {}).get("count") != self.document.get("tokens"):
+            problems.append("in_clear.length.count is not document.tokens")
         return Verification(not problems, tuple(problems), found)
 
     def _kernel(self, space: Space) -> Kernel:

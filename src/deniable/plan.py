@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from threading import Lock
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -67,6 +68,7 @@ class Plan(dict[str, int]):
         self._count = len(space)
         self._forms = _forms(space)
         self._decisions: list[Decision] = []
+        self._lock = Lock()
         self._exposed = kernel.exposes(np.arange(len(space), dtype=np.int64))
         self.keeps_gaps = policy.whitespace == "keep" and policy.punctuation == "keep"
 
@@ -86,10 +88,7 @@ class Plan(dict[str, int]):
 
     def replace(self, tokens: list[str], source: Source) -> Drawn:
         """Decide, draw and write every token."""
-        if len(self) > REMEMBERED:
-            self.clear()
-            self._decisions = []
-        codes = np.fromiter(map(self.__getitem__, tokens), dtype=np.int64, count=len(tokens))
+        codes, decisions = self._decide(tokens)
         texts = np.empty(len(tokens), dtype=object)
         plain = codes >= 0
         words = codes[plain]
@@ -97,8 +96,18 @@ class Plan(dict[str, int]):
         texts[plain] = self._forms[cases * self._count + source.sample(ids)]
         rest = np.flatnonzero(~plain)
         if len(rest):
-            texts[rest] = self._write([self._decisions[-1 - code] for code in codes[rest]], source)
-        return Drawn(codes, texts.tolist(), self._decisions)
+            texts[rest] = self._write([decisions[-1 - code] for code in codes[rest]], source)
+        return Drawn(codes, texts.tolist(), decisions)
+
+    def _decide(self, tokens: list[str]) -> tuple[Ids, list[Decision]]:
+        """Return the number of each token, and the decisions that the negative ones stand for."""
+        # A slot and its number are made in two steps, which another thread must not part.
+        with self._lock:
+            if len(self) > REMEMBERED:
+                self.clear()
+                self._decisions = []
+            codes = np.fromiter(map(self.__getitem__, tokens), dtype=np.int64, count=len(tokens))
+            return codes, self._decisions
 
     def _write(self, decisions: list[Decision], source: Source) -> list[str]:
         """Write the tokens that are no plain words."""

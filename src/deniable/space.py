@@ -208,6 +208,9 @@ def _check(words: tuple[str, ...], vectors: npt.NDArray[np.float32], metric: str
         raise SpaceError("a space's words must be different from each other")
     if "" in words:
         raise SpaceError("a space can't hold an empty word")
+    broken = next((i for i, word in enumerate(words) if "\n" in word or "\r" in word), None)
+    if broken is not None:
+        raise SpaceError(f"word {broken} has a line break: a record of a text file can't hold it")
     _check_vectors(vectors, metric)
 
 

@@ -101,11 +101,13 @@ def sanitize(
         preset=preset,
         **parameters(settings),
     )
-    if not quiet:
-        _announce(sanitizer, None if mechanism else preset or DEFAULT)
+    if mechanism is None and not quiet:
+        _announce(sanitizer, preset or DEFAULT)
     with _Bar(job, quiet) as bar:
         found = run(sanitizer, choice, job, bar.update)
-    _report(found, certificate, as_json, quiet)
+    _report(found, certificate, as_json)
+    if not quiet:
+        _summarise(found, sanitizer if mechanism else None)
 
 
 def _check_files(
@@ -153,12 +155,13 @@ def _public_words(name: str) -> set[str]:
     return {line.strip().lower() for line in text.splitlines() if line.strip()}
 
 
-def _announce(sanitizer: Sanitizer, preset: str | None) -> None:
+def _announce(sanitizer: Sanitizer, preset: str) -> None:
     """Say in two lines what was chosen and what that promises."""
     made, promise = sanitizer.mechanism, sanitizer.guarantee
-    name = f"preset {preset}: {PRESETS[preset].why}: " if preset else ""
-    settings = f"{made.name}, epsilon {made.epsilon:g}, {sanitizer.space.name}"
-    click.echo(f"deniable: {name}{settings}", err=True)
+    settings = ", ".join(f"{key} {value}" for key, value in PRESETS[preset].parameters.items())
+    click.echo(
+        f"deniable: preset {preset} ({PRESETS[preset].why}): {made.name}, {settings}", err=True
+    )
     click.echo(f"deniable: promises, {promise.describe()}", err=True)
 
 
@@ -188,14 +191,18 @@ class _Bar:
             self._bar.set_postfix_str(f"{self._tokens / elapsed:,.0f} tokens/s")
 
 
-def _report(found: Certificate, path: str | None, as_json: bool, quiet: bool) -> None:
+def _report(found: Certificate, path: str | None, as_json: bool) -> None:
     if path is not None:
         _write_whole(Path(path), found.to_json() + "\n")
     if as_json:
         click.echo(found.to_json())
-    if quiet:
-        return
+
+
+def _summarise(found: Certificate, sanitizer: Sanitizer | None) -> None:
+    """Say what was done, and what it promises unless a preset's announcement said so."""
     document = found.document
+    if sanitizer is not None:
+        click.echo(f"deniable: promised, {sanitizer.guarantee.describe()}", err=True)
     skipped = f", {document['skipped']:,} broken ones skipped" if document["skipped"] else ""
     click.echo(
         f"deniable: {document['records']:,} records{skipped}, {document['tokens_charged']:,} of "

@@ -33,7 +33,8 @@ bench: $(VENV)/dev.stamp  ## measure against plain implementations (some minutes
 	$(BIN)/python bench/run.py --write
 
 docs: $(VENV)/dev.stamp  ## write the generated parts of README and docs (some ten minutes)
-	$(BIN)/python scripts/docs.py
+	$(BIN)/python scripts/docs.py --draw
+	$(BIN)/python scripts/choosing_epsilon.py --write
 
 wheel: $(VENV)/core.stamp  ## build a wheel into dist/ and try it without the source tree
 	@BUILDER=$(BIN)/python scripts/try_wheel.sh

@@ -38,20 +38,20 @@ _BARE = Policy(
 _ALL = (
     Preset(
         "strict",
-        "the best guess of a word is right once in eight; nothing but the length is in clear",
+        "without context a word is guessed less than once in eight; only the length is in clear",
         "clusant",
-        {"epsilon": 8.0, "k": 5.0, "clusters": 360},
+        {"epsilon": 4.0, "k": 10.0, "clusters": 360},
         _BARE,
     ),
     Preset(
         "balanced",
-        "the best guess of a word is right once in four; the topic stays",
+        "without context a word is guessed less than once in four; the topic stays",
         "clusant",
         {"epsilon": 16.0, "k": 5.0, "clusters": 360},
     ),
     Preset(
         "fluent",
-        "the best guess of a word is right every second time, and stop words are kept",
+        "without context a word is guessed less than every second time; stop words are in clear",
         "clusant",
         {"epsilon": 16.0, "k": 5.0, "clusters": 1800},
         Policy(stopwords="keep"),

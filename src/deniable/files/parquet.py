@@ -1,4 +1,7 @@
-"""parquet: row groups, schema, compression and the other columns are kept.
+"""parquet: row groups, column types, compression and the other columns are kept; metadata isn't.
+
+Key/value metadata of the schema and of its fields is free text that no certificate would name, so
+none of it is written; pandas keeps a frame's index range and `attrs` there.
 
 While a run goes on, each batch lies in the part file as Arrow IPC bytes behind its length, because
 a parquet file can't be cut off and continued. `finish` turns them into parquet, one row group at a
@@ -35,7 +38,7 @@ class ParquetReader(Reader):
         self.total_bytes = regular_size(self._raw)
         try:
             self._file = self._open()
-            self._schema: pa.Schema = self._file.schema_arrow
+            self._schema = without_metadata(self._file.schema_arrow)
             self._check_schema()
             self.check_start(start)
         except BaseException:
@@ -133,11 +136,17 @@ class ParquetReader(Reader):
         return len(data).to_bytes(8, "little") + data
 
     def _replace(self, rows: pa.RecordBatch, new: Sequence[list[str | None]]) -> pa.RecordBatch:
-        names, arrays = rows.schema.names, list(rows.columns)
+        schema, arrays = self._schema, list(rows.columns)
         for name, texts in zip(self.columns, new, strict=True):
-            kind = text_type(self._schema.field(name).type)
-            arrays[names.index(name)] = pa.array(texts, kind)
-        return pa.RecordBatch.from_arrays(arrays, names=names)
+            at = schema.get_field_index(name)
+            kind = text_type(schema.field(at).type)
+            arrays[at] = pa.array(texts, kind)
+            schema = schema.set(at, pa.field(name, kind))
+        arrays = [
+            array if array.type == field.type else array.cast(field.type)
+            for array, field in zip(arrays, schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def finish(self, part: Path, final: Path) -> bool:
         """Write the parquet file, with the row groups of the input."""
@@ -177,6 +186,41 @@ class ParquetReader(Reader):
         """Close the input."""
         self._file.close()
         self._raw.close()
+
+
+def without_metadata(schema: pa.Schema) -> pa.Schema:
+    """Return a schema without metadata, at any depth; extension types become what they hold.
+
+    >>> inner = pa.struct([pa.field("b", pa.int8(), metadata={"by": "x"})])
+    >>> plain = without_metadata(pa.schema([pa.field("a", inner)], metadata={"by": "y"}))
+    >>> plain.metadata, plain.field("a").type.field("b").metadata
+    (None, None)
+    """
+    return pa.schema([_plain_field(field) for field in schema])
+
+
+def _plain_field(field: pa.Field) -> pa.Field:
+    return pa.field(field.name, _plain(field.type), nullable=field.nullable)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    # The parameters of an extension type are metadata too, and may be free text.
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain(kind.storage_type)
+    if pa.types.is_struct(kind):
+        return pa.struct([_plain_field(kind.field(n)) for n in range(kind.num_fields)])
+    if pa.types.is_map(kind):
+        return pa.map_(
+            _plain_field(kind.key_field), _plain_field(kind.item_field), kind.keys_sorted
+        )
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(_plain_field(kind.value_field), kind.list_size)
+    for name in ("list", "large_list", "list_view", "large_list_view"):
+        # An older pyarrow has no views.
+        if getattr(pa.types, f"is_{name}", pa.types.is_null)(kind) and kind.num_fields:
+            make = pa.list_ if name == "list" else getattr(pa, name)
+            return make(_plain_field(kind.value_field))
+    return kind
 
 
 def text_type(kind: pa.DataType) -> pa.DataType | None:

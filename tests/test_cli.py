@@ -125,7 +125,7 @@ def test_bad_input_is_refused(
         (["verify", "cert.json"], "not a certificate: missing"),
         (["verify", "bad.txt"], "not a certificate: not UTF-8"),
         (["certify", "--mechanism", "nothing", "--epsilon", "1"], "no mechanism 'nothing'"),
-        (["certify", "--mechanism", "santext"], "Missing option '--epsilon'"),
+        (["certify", "--mechanism", "santext"], "santext needs epsilon"),
         (["mechanisms", "nothing"], "no mechanism 'nothing'"),
         (["sanitise"], "No such command"),
         (["space", "inspect", "none"], "none"),
@@ -316,7 +316,7 @@ def test_a_stopped_run_leaves_no_output_and_goes_on(folder: Path, sign: int, wor
     if sign != signal.SIGKILL:
         # An empty line may close the terminal's ^C.
         assert error.strip().count("\n") == 0
-        assert "interrupted; no output was written" in error
+        assert "interrupted; with -o nothing was written" in error
     left = {path.name for path in set(folder.iterdir()) - before}
     assert left == {".out.txt.deniable-part", ".out.txt.deniable-journal.json"}
     certificate = folder / "c.json"
@@ -373,3 +373,40 @@ def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
     process.wait(timeout=60)
     assert process.stderr.read() == b""
     process.stderr.close()
+
+
+def test_resume_never_draws_a_finished_output_again(folder: Path) -> None:
+    assert sanitize(folder, folder / "a.txt", "-o", folder / "once.txt").returncode == 0
+    before = (folder / "once.txt").read_bytes()
+    done = sanitize(folder, folder / "a.txt", "-o", folder / "once.txt", "--resume")
+    assert done.returncode == 2
+    assert b"nothing to resume" in done.stderr
+    assert (folder / "once.txt").read_bytes() == before
+
+
+def test_a_certificate_of_the_embedded_space_with_options_verifies(folder: Path) -> None:
+    certificate = folder / "small.cert.json"
+    options = ["--mechanism", "custext", "--epsilon", "1", "--metric", "angular", "--limit", "300"]
+    done = run("sanitize", folder / "a.txt", *options, "--certificate", certificate)
+    assert done.returncode == 0
+    found = run("verify", certificate)
+    assert found.returncode == 0, found.stdout
+    assert run("verify", certificate, "--limit", "200").returncode == 1
+
+
+def test_without_a_command_the_help_is_shown() -> None:
+    done = run()
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) > 10
+
+
+def test_an_overridden_preset_does_not_say_what_it_was_chosen_for(folder: Path) -> None:
+    arguments = ["sanitize", folder / "a.txt", "--limit", "400", "--set", "clusters=20"]
+    done = run(*arguments, "--epsilon", "2")
+    assert b"preset balanced (changed by options): clusant, epsilon 2.0" in done.stderr
+
+
+def test_columns_that_pass_are_said(folder: Path) -> None:
+    (folder / "two.csv").write_text("id,note\n7,hello\n")
+    done = sanitize(folder, folder / "two.csv", "--column", "note", "-o", folder / "two.out.csv")
+    assert b"in clear, because not named: id" in done.stderr

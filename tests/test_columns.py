@@ -60,7 +60,7 @@ def test_pandas_series(sanitizer: Sanitizer, dtype: str) -> None:
 
 @pytest.mark.parametrize("column", [TEXTS, np.array(["a"]), "text", {"a": 1}, None, 5])
 def test_anything_else_is_refused(sanitizer: Sanitizer, column: Any) -> None:
-    with pytest.raises(ParameterError, match="a column is a pandas Series or a pyarrow Array"):
+    with pytest.raises(ParameterError, match="a column is one pandas Series or one pyarrow Array"):
         sanitizer.sanitize_column(column)
 
 
@@ -68,3 +68,15 @@ def test_a_column_of_numbers_is_refused(sanitizer: Sanitizer) -> None:
     for column in (pa.array([1, 2]), pd.Series([1, 2])):
         with pytest.raises(ParameterError, match="a text must be a string, got int"):
             sanitizer.sanitize_column(column)
+
+
+def test_a_category_carries_no_text_over(sanitizer: Sanitizer) -> None:
+    column = pd.Series(["canary one", "two"], dtype="category")
+    found = sanitizer.sanitize_column(column)
+    assert "canary" not in repr(found.dtype) + " ".join(found.tolist())
+    assert [text.count(" ") for text in found] == [1, 0]
+
+
+def test_a_table_is_refused(sanitizer: Sanitizer) -> None:
+    with pytest.raises(ParameterError, match="columns one by one"):
+        sanitizer.sanitize_column(pd.DataFrame({"a": ["x"]}))

@@ -37,8 +37,9 @@ def test_a_kept_gap_is_written_as_it_is(gap: str) -> None:
 
 @given(GAPS, st.sampled_from(["keep", "drop"]), st.sampled_from(["keep", "collapse"]))
 def test_words_that_were_apart_stay_apart(gap: str, punctuation: str, whitespace: str) -> None:
-    written = Policy(punctuation=punctuation, whitespace=whitespace).gap(gap)
-    assert bool(written) == bool(gap)
+    policy = Policy(punctuation=punctuation, whitespace=whitespace)
+    written = policy.gap(gap)
+    assert written or (not gap and not policy.even_gaps)
     if punctuation == "drop":
         assert written.strip() == ""
     if whitespace == "collapse":
@@ -91,8 +92,8 @@ def test_json_and_back(policy: Policy) -> None:
         ({"numbers": None}, "policy numbers can't be 'None': choose from digits"),
         ({"emails": ["mask"]}, "policy emails"),
         ({"symbol": "draw"}, "did you mean 'symbols'"),
-        ({"public": "word"}, "give a list of strings"),
-        ({"public": None}, "give a list of strings"),
+        ({"public": "word"}, "must be a list of words"),
+        ({"public": None}, "must be a list of words"),
         ({"public": ["good", 3]}, "word 2 is not a string"),
         ({"public": ["Secret"]}, "word 1 must be one token in lower case"),
         ({"public": ["two words"]}, "word 1 must be one token in lower case"),
@@ -121,3 +122,28 @@ def test_any_single_token_in_lower_case_can_be_declared(source: str) -> None:
     assume(tokens)
     policy = Policy(public=frozenset(tokens))
     assert all(policy.decide(token, {}).action == "keep" for token in tokens)
+
+
+@given(st.text())
+def test_even_gaps_show_nothing_of_the_gaps(text: str) -> None:
+    policy = Policy(punctuation="drop", whitespace="collapse")
+    pieces = split(text)
+    written = policy.gaps(pieces[::2])
+    assert written[0] == written[-1] == ""
+    assert set(written[1:-1]) <= {" "}
+    assert "white space" not in policy.leaks({"white space": 3, "punctuation": 2, "signs": 1})
+    assert "punctuation" not in policy.leaks({"white space": 3, "punctuation": 2, "signs": 1})
+
+
+@pytest.mark.parametrize(
+    ("gaps", "written"),
+    [
+        (["", " — ", "."], ["", " ", ""]),
+        (["", ", ", ". "], ["", " ", " "]),
+        (["(", ".\n", "\n"], ["", "\n", "\n"]),
+        (["", "-", ""], ["", " ", ""]),
+        (["", " ", "?"], ["", " ", ""]),
+    ],
+)
+def test_a_dropped_mark_leaves_no_trace(gaps: list[str], written: list[str]) -> None:
+    assert Policy(punctuation="drop").gaps(gaps) == written

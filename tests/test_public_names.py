@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -134,3 +135,9 @@ def test_nothing_is_pickled() -> None:
         assert "allow_pickle=True" not in text, path
         for call in re.findall(r"np\.load\(.*", text):
             assert "allow_pickle=False" in call, path
+
+
+@pytest.mark.parametrize("name", mechanisms())
+def test_every_parameter_is_explained(name: str) -> None:
+    cls = mechanisms()[name]
+    assert [field.name for field in fields(cls)] == list(cls.explains)

@@ -20,12 +20,15 @@ def sanitize_column(sanitizer: Sanitizer, column: Any) -> Any:
         return pa.chunked_array(chunks, type=pa.large_string() if not chunks else None)
     if isinstance(column, pa.Array):
         return _array(sanitizer, column)
-    if type(column).__module__.partition(".")[0] == "pandas" and hasattr(column, "index"):
+    if type(column).__module__.partition(".")[0] == "pandas" and type(column).__name__ == "Series":
         missing = column.isna().tolist()
         values = _around_nulls(sanitizer, column.tolist(), missing)
-        return type(column)(values, index=column.index, name=column.name, dtype=column.dtype)
+        # A categorical type holds the texts themselves, and must not be carried over.
+        kind = "object" if str(column.dtype) == "category" else column.dtype
+        return type(column)(values, index=column.index, name=column.name, dtype=kind)
     raise ParameterError(
-        f"a column is a pandas Series or a pyarrow Array, got {type(column).__name__}"
+        "a column is one pandas Series or one pyarrow Array (for a table, give its columns one by "
+        f"one), got {type(column).__name__}"
     )
 
 

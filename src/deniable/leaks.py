@@ -63,7 +63,12 @@ def _numbers(policy: Policy) -> str:
 
 
 def _gap(setting: str, kept: str, changed: str) -> Callable[[Policy], str]:
-    return lambda policy: kept if getattr(policy, setting) == "keep" else changed
+    def sentence(policy: Policy) -> str:
+        if getattr(policy, setting) == "keep":
+            return kept
+        return "" if policy.even_gaps and setting != "case" else changed
+
+    return sentence
 
 
 _SENTENCES: dict[str, Callable[[Policy], str]] = {

@@ -6,6 +6,7 @@ import importlib
 import math
 import pkgutil
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from difflib import get_close_matches
 from functools import cache
@@ -26,6 +27,11 @@ Ids = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 CALIBRATIONS = ("paper", "tight")
+CALIBRATE = (
+    "paper: the paper's distribution; tight: the same family, scaled until the certified loss "
+    "reaches the promise"
+)
+EPSILON = "what is promised for each token; above 0"
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,7 @@ class Mechanism(ABC):
     promise: ClassVar[str]
     source: ClassVar[str]
     accepts: ClassVar[tuple[str, ...]] = ("euclidean", "cosine", "angular")
+    explains: ClassVar[Mapping[str, str]] = {}
 
     epsilon: float
 

@@ -13,9 +13,11 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, Literal
 
 from deniable.certificate import Certificate
+from deniable.errors import InputError
 from deniable.files import Batch, Reader, Writer, find_checkpoint, open_reader, open_writer
 from deniable.mechanism import Mechanism
 from deniable.policy import Policy
@@ -58,10 +60,25 @@ class Job:
     workers: int = 1
 
 
-def run(sanitizer: Sanitizer, choice: SpaceChoice, job: Job, watch: Watcher) -> Certificate:
-    """Sanitize a file and return its certificate; the target appears whole or not at all."""
+def run(
+    sanitizer: Sanitizer,
+    choice: SpaceChoice,
+    job: Job,
+    watch: Watcher,
+    opened: Callable[[], None] = lambda: None,
+) -> Certificate:
+    """Sanitize a file and return its certificate; the target appears whole or not at all.
+
+    `opened` is called once input and output are open, before anything is sanitized.
+    """
     fingerprint = _fingerprint(sanitizer)
     start = find_checkpoint(job.target, job.source, fingerprint) if job.resume else None
+    if job.resume and start is None and Path(job.target).exists():
+        # Sanitizing it again would be a second draw, which an attacker could compare.
+        raise InputError(
+            f"{job.target}: nothing to resume, it is there already; to draw it anew (which costs "
+            "epsilon again) leave --resume out"
+        )
     reader = open_reader(
         job.source,
         columns=job.columns,
@@ -72,6 +89,7 @@ def run(sanitizer: Sanitizer, choice: SpaceChoice, job: Job, watch: Watcher) -> 
     )
     with reader, _open_writer(job, reader, fingerprint) as writer:
         tally = Tally.from_dict(writer.saved) if writer.saved else Tally()
+        opened()
         for batch, texts, part in _sanitized(sanitizer, choice, reader, job.workers):
             part.records = batch.records
             # Each cell was counted alone; all cells of one record together can't exceed this.

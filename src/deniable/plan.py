@@ -174,7 +174,7 @@ class Plan(dict[str, int]):
 
     def gaps(self, gaps: list[str]) -> list[str]:
         """Return the gaps as the policy writes them."""
-        return gaps if self.keeps_gaps else [self._policy.gap(gap) for gap in gaps]
+        return gaps if self.keeps_gaps else self._policy.gaps(gaps)
 
     def replacements(self, piece: list[str], drawn: Drawn) -> tuple[Replacement, ...]:
         """Say where each token of one text stood and what became of it."""

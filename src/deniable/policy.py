@@ -200,15 +200,38 @@ class Policy:
         case = case_of(token).rstrip("’") if kind == "unknown word" else ""
         return Decision("uniform", kind, case=case if case in ("title", "upper") else "")
 
-    def gap(self, gap: str) -> str:
-        """What is written for a gap; two words that it kept apart stay apart.
+    @property
+    def even_gaps(self) -> bool:
+        """Whether every gap is written alike, so that nothing of them is seen."""
+        return self.punctuation == "drop" and self.whitespace == "collapse"
 
-        >>> Policy(punctuation="drop", whitespace="collapse").gap(" -- ")
-        ' '
+    def gap(self, gap: str) -> str:
+        """What is written for a gap between two tokens; two words that it kept apart stay apart.
+
+        A dropped mark takes the white space behind it along, or its place would show.
+
+        >>> Policy(punctuation="drop").gap(", "), Policy(punctuation="drop").gap("-")
+        (' ', ' ')
         """
-        if self.punctuation == "drop" and gap:
-            gap = _NOT_SPACE.sub("", gap) or " "
+        if self.even_gaps:
+            return " "
+        if self.punctuation == "drop" and _NOT_SPACE.search(gap):
+            parts = _SPACES.findall(gap)
+            gap = next((part for part in parts if "\n" in part), parts[0] if parts else " ")
         return _SPACES.sub(" ", gap) if self.whitespace == "collapse" else gap
+
+    def gaps(self, gaps: list[str]) -> list[str]:
+        """What is written for all gaps of a text; the first and the last part no two tokens.
+
+        >>> Policy(punctuation="drop", whitespace="collapse").gaps(["(", " -- ", ")."])
+        ['', ' ', '']
+        """
+        found = [self.gap(gap) for gap in gaps]
+        for edge in {0, len(gaps) - 1}:
+            bare = self.punctuation == "drop" and not _SPACES.search(gaps[edge])
+            if self.even_gaps or bare:
+                found[edge] = ""
+        return found
 
     def gap_counts(self, gap: str) -> dict[str, int]:
         """How many characters of each sort a gap holds.
@@ -249,7 +272,9 @@ def fresh_digits(token: str, randbelow_array: Callable[[int, int], Iterable[Supp
 def _checked_public(words: object) -> frozenset[str]:
     """The public words, or the reason why they can't be; the words themselves stay unsaid."""
     if isinstance(words, str) or not isinstance(words, Iterable):
-        raise PolicyError("policy public must be a set of words: give a list of strings")
+        raise PolicyError(
+            "policy public must be a list of words (on the command line: --keep FILE)"
+        )
     checked = list(words)
     for place, word in enumerate(checked, start=1):
         if not isinstance(word, str):

@@ -17,6 +17,9 @@ from deniable.errors import SpaceError
 from deniable.geometry import METRICS, Floats, Geometry, Ids, diameter
 from deniable.spaces import default_path, formats
 
+# What the name of a scaled space ends with.
+UNIT_DIAMETER = ", unit diameter"
+
 
 class Space:
     """Words, their vectors and the metric between them, fixed before any private text is read.
@@ -99,7 +102,7 @@ class Space:
         if self.diameter == 0:
             return self
         scaled = (self.vectors.astype(np.float64) / self.diameter).astype(np.float32)
-        return Space.from_arrays(self.words, scaled, name=f"{self.name}, unit diameter")
+        return Space.from_arrays(self.words, scaled, name=self.name + UNIT_DIAMETER)
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -55,12 +55,18 @@ def _run(arguments: list[str] | None) -> int:  # noqa: PLR0911 (one exit for eac
         sys.stdout.flush()
     except click.exceptions.Exit as error:
         return error.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return 2
     except click.ClickException as error:
         return _say(" ".join(error.format_message().split()), 2)
     except DeniableError as error:
         return _say(" ".join(str(error).split()), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        return _say("interrupted; no output was written (with -o, --resume goes on)", INTERRUPTED)
+        return _say(
+            "interrupted; with -o nothing was written, and the same command with --resume goes on",
+            INTERRUPTED,
+        )
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE

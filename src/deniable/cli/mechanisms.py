@@ -30,6 +30,9 @@ def mechanisms(*, name: str | None, as_json: bool) -> None:
     for cls in chosen:
         click.echo(_text(cls))
     if name:
+        for key, text in chosen[0].explains.items():
+            click.echo(click.wrap_text(f"{key}: {text}", 96, "  ", "      "))
+        click.echo()
         click.echo(inspect.cleandoc(inspect.getmodule(chosen[0]).__doc__ or ""))
 
 
@@ -66,6 +69,7 @@ def _facts(cls: type[Mechanism]) -> dict[str, Any]:
         "summary": cls.summary,
         "promise": cls.promise,
         "parameters": {field.name: _default(field) for field in fields(cls)},
+        "explains": dict(cls.explains),
         "metrics": list(cls.accepts),
         "source": cls.source,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from deniable.certificate import Certificate
 from deniable.cli.options import chosen_space, pairs, parameters, set_option, space_options
 from deniable.errors import InputError, ParameterError
 from deniable.files import FORMATS, Batch, open_reader
+from deniable.mechanism import mechanism as make
 from deniable.pipeline import Job, run
 from deniable.policy import Policy
 from deniable.presets import DEFAULT, PRESETS
@@ -28,7 +30,11 @@ from deniable.tally import Tally
 @click.option("-o", "--output", default="-", help="Where to write; stdout when not given.")
 @click.option("--mechanism", help="One of `deniable mechanisms`.")
 @click.option("--epsilon", type=float, help="What is promised for each token.")
-@click.option("--preset", type=click.Choice(list(PRESETS)), help="Instead of a mechanism.")
+@click.option(
+    "--preset",
+    type=click.Choice(list(PRESETS)),
+    help="Instead of a mechanism; --epsilon, --set, --policy and --keep change it.",
+)
 @set_option
 @space_options
 @click.option("--column", "columns", multiple=True, help="A column to sanitize; repeatable.")
@@ -101,10 +107,9 @@ def sanitize(
         preset=preset,
         **parameters(settings),
     )
-    if mechanism is None and not quiet:
-        _announce(sanitizer, preset or DEFAULT)
+    announce = partial(_announce, sanitizer, None if mechanism or quiet else preset or DEFAULT)
     with _Bar(job, quiet) as bar:
-        found = run(sanitizer, choice, job, bar.update)
+        found = run(sanitizer, choice, job, bar.update, announce)
     _report(found, certificate, as_json)
     if not quiet:
         _summarise(found, sanitizer if mechanism else None)
@@ -117,6 +122,8 @@ def _check_files(
         raise ParameterError(f"--{'resume' if resume else 'json'} needs an output file: add -o OUT")
     if certificate is None:
         return
+    if certificate == "-":
+        raise ParameterError("--certificate takes a file; for stdout use --json")
     path = Path(certificate)
     if not path.parent.is_dir():
         raise InputError(f"{certificate}: the folder {path.parent} does not exist; make it first")
@@ -155,14 +162,18 @@ def _public_words(name: str) -> set[str]:
     return {line.strip().lower() for line in text.splitlines() if line.strip()}
 
 
-def _announce(sanitizer: Sanitizer, preset: str) -> None:
-    """Say in two lines what was chosen and what that promises."""
-    made, promise = sanitizer.mechanism, sanitizer.guarantee
-    settings = ", ".join(f"{key} {value}" for key, value in PRESETS[preset].parameters.items())
-    click.echo(
-        f"deniable: preset {preset} ({PRESETS[preset].why}): {made.name}, {settings}", err=True
-    )
-    click.echo(f"deniable: promises, {promise.describe()}", err=True)
+def _announce(sanitizer: Sanitizer, preset: str | None) -> None:
+    """Say in two lines what a preset chose and what that promises."""
+    if preset is None:
+        return
+    chosen = PRESETS[preset]
+    usual = make(chosen.mechanism, **chosen.parameters)
+    changed = usual != sanitizer.mechanism or chosen.policy != sanitizer.policy
+    what = "changed by options" if changed else chosen.why
+    settings = sanitizer.mechanism.parameters()
+    shown = ", ".join(f"{key} {settings[key]}" for key in chosen.parameters)
+    click.echo(f"deniable: preset {preset} ({what}): {chosen.mechanism}, {shown}", err=True)
+    click.echo(f"deniable: promises, {sanitizer.guarantee.describe()}", err=True)
 
 
 class _Bar:
@@ -206,10 +217,13 @@ def _summarise(found: Certificate, sanitizer: Sanitizer | None) -> None:
     skipped = f", {document['skipped']:,} broken ones skipped" if document["skipped"] else ""
     click.echo(
         f"deniable: {document['records']:,} records{skipped}, {document['tokens_charged']:,} of "
-        f"{document['tokens']:,} tokens drawn; at most {document['largest_record']['epsilon']:.4g}"
-        " epsilon a record",
+        f"{document['tokens']:,} tokens drawn from the mechanism, the rest handled by the policy; "
+        f"at most {document['largest_record']['epsilon']:.4g} epsilon a record",
         err=True,
     )
+    columns = [key.removeprefix("column ") for key in found.in_clear if key.startswith("column ")]
+    if columns:
+        click.echo(f"deniable: in clear, because not named: {', '.join(columns)}", err=True)
 
 
 def _write_whole(path: Path, text: str) -> None:
@@ -218,6 +232,8 @@ def _write_whole(path: Path, text: str) -> None:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
+            # A certificate is for others to read; a temporary file is not.
+            os.fchmod(file.fileno(), 0o644)
         Path(name).replace(path)
     except OSError as error:
         if name is not None:

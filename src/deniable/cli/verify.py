@@ -12,6 +12,9 @@ from deniable import progress
 from deniable.certificate import Certificate
 from deniable.cli.options import chosen_space, space_options
 from deniable.errors import InputError
+from deniable.geometry import METRICS
+from deniable.pipeline import SpaceChoice
+from deniable.space import UNIT_DIAMETER, Space
 
 
 @click.command()
@@ -33,11 +36,12 @@ def verify(
     """
     progress.show()
     stated = Certificate.from_json(_read(certificate))
-    chosen = chosen_space(space, metric, unit_diameter, limit).load()
+    choice = chosen_space(space, metric, unit_diameter, limit)
+    chosen = (_as_stated(stated) if choice == SpaceChoice() else choice).load()
     if space is None and chosen.hash != stated.space.get("hash"):
         click.echo(
             f"deniable: {certificate} is about another space than the embedded one: name it with "
-            "--space (and --metric, --limit as then)",
+            "--space (and --metric, --unit-diameter, --limit as then)",
             err=True,
         )
     found = stated.verify(chosen)
@@ -51,6 +55,17 @@ def verify(
             click.echo(f"problem            {problem}")
         click.echo("verified" if found.holds else "NOT VERIFIED")
     sys.exit(0 if found.holds else 1)
+
+
+def _as_stated(stated: Certificate) -> SpaceChoice:
+    """Return the embedded space with the options that the certificate tells of."""
+    usual, told = Space.default(), stated.space
+    size, metric = told.get("size"), told.get("metric")
+    return SpaceChoice(
+        metric=metric if metric in METRICS and metric != usual.metric else None,
+        unit_diameter=str(told.get("name", "")).endswith(UNIT_DIAMETER),
+        limit=size if isinstance(size, int) and 0 < size < len(usual) else None,
+    )
 
 
 def _read(name: str) -> str:

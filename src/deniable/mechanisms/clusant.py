@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,9 @@ from deniable.certify import is_small, tighten
 from deniable.errors import ParameterError
 from deniable.kernels.two_stage import TwoStageKernel
 from deniable.mechanism import (
+    CALIBRATE,
     CALIBRATIONS,
+    EPSILON,
     Mechanism,
     check_choice,
     check_positive,
@@ -46,6 +49,7 @@ from deniable.space import Space
 CHEAP = 100_000_000
 # Where no pair of words loses anything no scale is too large, so there must be a limit.
 LARGEST_SCALE = 1024.0
+MOST_CLUSTERS = 8192
 Clusters = int | tuple[tuple[str, ...], ...]
 
 
@@ -58,6 +62,16 @@ class CluSanT(Mechanism):
     summary = "draws a cluster near the word's own, then a word of that cluster"
     promise = "epsilon/2 x (k x centroid distance + at most 1), between all pairs"
     source = "Awon et al., NAACL Findings 2025, Figure 2; bound of this project"
+    explains = MappingProxyType(
+        {
+            "epsilon": EPSILON,
+            "k": "how far clusters are pushed apart: a larger k keeps the word's own cluster more "
+            "often, and promises less between clusters; above 0",
+            "clusters": "how many (made by custext's mapping), or lists of words, such as "
+            "@FILE.json: disjoint, and together the whole space",
+            "calibrate": CALIBRATE,
+        }
+    )
 
     k: float = 10.0
     clusters: Clusters = 360
@@ -81,6 +95,12 @@ class CluSanT(Mechanism):
         if not isinstance(self.clusters, int):
             return from_words(space, self.clusters, "clusters")
         size = max(1, -(-len(space) // self.clusters))
+        count = len(space) // size
+        if count > MOST_CLUSTERS:
+            raise ParameterError(
+                f"{count:,} clusters are more than the {MOST_CLUSTERS:,} whose distances fit in "
+                "memory; for clusters of one word use santext"
+            )
         return nearest_first(space, size, Closeness(space))
 
     def _tight_scale(self, space: Space, partition: Partition) -> float:

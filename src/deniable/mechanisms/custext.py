@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,15 @@ import numpy.typing as npt
 from deniable.errors import ParameterError
 from deniable.geometry import Floats
 from deniable.kernels.partitioned import PartitionKernel
-from deniable.mechanism import CALIBRATIONS, Mechanism, check_choice, check_whole, register
+from deniable.mechanism import (
+    CALIBRATE,
+    CALIBRATIONS,
+    EPSILON,
+    Mechanism,
+    check_choice,
+    check_whole,
+    register,
+)
 from deniable.partition import Partition, from_words, nearest_first
 from deniable.similarity import Closeness, Similarity, check_similarity, describe_similarity
 from deniable.space import Space
@@ -44,6 +53,19 @@ class CusText(Mechanism):
     summary = "a word becomes one of the K words of its own set"
     promise = "epsilon, between words of one output set only; the set is revealed"
     source = "Chen et al., ACL Findings 2023, Algorithms 1 and 2"
+    explains = MappingProxyType(
+        {
+            "epsilon": EPSILON,
+            "K": "how many words an output set has; at least 2",
+            "mapping": "partition (the paper's Algorithm 1), or lists of words, such as "
+            "@FILE.json: disjoint, and together the whole space",
+            "similarity": "euclidean, cosine or angular; in Python also a function of two arrays "
+            "of vectors; the space's own metric when not given",
+            "normalize": "scores span one unit within each word's row (word, as the authors' "
+            "program) or within the set (set, as the paper's text)",
+            "calibrate": CALIBRATE,
+        }
+    )
 
     K: int = 20
     mapping: Mapping = "partition"

@@ -9,6 +9,7 @@ that every other mechanism is measured against (Yue et al. 2021, Table 1, row `R
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ class Random(Mechanism):
     summary = "every word becomes a uniformly drawn word"
     promise = "epsilon = 0 between all pairs, whatever is asked for"
     source = "baseline of Yue et al., ACL Findings 2021"
+    explains = MappingProxyType({"epsilon": "not used: the loss is 0 whatever is asked for"})
 
     epsilon: float = 1.0
 

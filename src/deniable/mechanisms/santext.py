@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
@@ -27,7 +28,15 @@ from deniable.certify import Bound, Certification, brute_force, from_bound, is_s
 from deniable.geometry import blocks
 from deniable.guarantee import METRIC, Guarantee, Relation
 from deniable.kernels.dense import DenseKernel
-from deniable.mechanism import CALIBRATIONS, Ids, Mechanism, check_choice, register
+from deniable.mechanism import (
+    CALIBRATE,
+    CALIBRATIONS,
+    EPSILON,
+    Ids,
+    Mechanism,
+    check_choice,
+    register,
+)
 from deniable.sampling import Floats, promised_slack, rounding
 from deniable.space import Space
 
@@ -44,6 +53,7 @@ class SanText(Mechanism):
     promise = "epsilon x distance, between all pairs"
     source = "Yue et al., ACL Findings 2021, Algorithm 1"
     accepts = ("euclidean", "angular")
+    explains = MappingProxyType({"epsilon": EPSILON, "calibrate": CALIBRATE})
 
     calibrate: str = "paper"
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,13 @@ class SanTextPlus(SanText):
     summary = "santext for the share w of rare words; others are kept with chance 1 - p"
     promise = "epsilon x distance between rare words; frequent words pass in clear"
     source = "Yue et al., ACL Findings 2021, Algorithm 2"
+    explains = MappingProxyType(
+        {
+            **SanText.explains,
+            "w": "share of the least frequent words that is sensitive; above 0, at most 1",
+            "p": "chance that another word is drawn instead of kept; above 0, at most 1",
+        }
+    )
 
     w: float = 0.9
     p: float = 0.3

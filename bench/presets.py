@@ -80,7 +80,7 @@ def main() -> None:
         ]
         rows.append(row)
         print(" | ".join(row), file=sys.stderr, flush=True)
-    text = blocks.table(HEAD, rows)
+    text = f"{blocks.space_mark(space)}\n{blocks.table(HEAD, rows)}"
     if options.write:
         blocks.write(PAGE, NAME, text)
     else:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from deniable import Space
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -35,6 +37,11 @@ def write(page: Path, name: str, content: str) -> None:
     text = page.read_text("utf-8")
     start, end = _edges(page, text, name)
     page.write_text(f"{text[:start]}{content.strip()}\n{text[end:]}", "utf-8")
+
+
+def space_mark(space: Space) -> str:
+    """Return the line that begins a part which was measured on this space."""
+    return f"<!-- space {space.hash[:16]} -->"
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:

@@ -4,8 +4,8 @@
     python scripts/docs.py --draw     # also draws the README's example anew
     python scripts/docs.py --check    # exit code 1 if anything has drifted; writes nothing
 
-docs/choosing-epsilon.md and docs/performance.md are measured, by choosing_epsilon.py and
-bench/run.py; the check looks only at whether they were measured on this space and these mechanisms.
+What is measured (choosing_epsilon.py, bench/presets.py, bench/run.py) takes minutes; the check
+looks only at whether it was measured on this space and these mechanisms.
 """
 
 from __future__ import annotations
@@ -81,16 +81,25 @@ def drifted() -> Iterator[str]:
             yield f"{part.page.relative_to(ROOT)}: `{part.name}` has drifted"
     if not is_so(README, "example", lambda found: found.startswith(example_head())):
         yield "README.md: `example` is of other presets or another text (docs.py --draw)"
-    mark = choosing_epsilon.fingerprint(Space.default())
-    if not is_so(
-        choosing_epsilon.PAGE, choosing_epsilon.NAME, lambda found: found.startswith(mark)
-    ):
-        yield "docs/choosing-epsilon.md: measured on another space or other mechanisms"
+    for page, name, mark in measured(Space.default()):
+        if not is_so(page, name, partial(begins, mark)):
+            yield f"{page.relative_to(ROOT)}: `{name}` was measured on something else ({mark})"
+
+
+def measured(space: Space) -> Iterator[tuple[Path, str, str]]:
+    """Every part that takes long to measure, and what it begins with if it isn't out of date."""
+    yield choosing_epsilon.PAGE, choosing_epsilon.NAME, choosing_epsilon.fingerprint(space)
+    yield DOCS / "presets.md", "presets", blocks.space_mark(space)
 
 
 def is_made(part: Part, found: str) -> bool:
     """Whether a part is what the program makes."""
     return found == part.make().strip() + "\n"
+
+
+def begins(mark: str, found: str) -> bool:
+    """Whether a part begins with its mark."""
+    return found.startswith(mark)
 
 
 def is_so(page: Path, name: str, question: Callable[[str], bool]) -> bool:

@@ -177,15 +177,15 @@ def test_resume_with_nothing_left_starts_anew(tmp_path: Path) -> None:
 def test_resume_says_what_differs(tmp_path: Path) -> None:
     source, target = start(tmp_path, epsilon=1, mechanism="santext")
     before = sorted(tmp_path.iterdir())
-    with pytest.raises(InputError, match="had another epsilon; repeat it exactly"):
+    with pytest.raises(InputError, match="differ in: epsilon; repeat the options"):
         find_checkpoint(str(target), str(source), {"epsilon": 2, "mechanism": "santext"})
-    with pytest.raises(InputError, match="had another epsilon, mechanism"):
+    with pytest.raises(InputError, match="differ in: epsilon, mechanism;"):
         find_checkpoint(str(target), str(source), {})
     at = find_checkpoint(str(target), str(source), {"epsilon": 1, "mechanism": "santext"})
-    with pytest.raises(InputError, match="had another encoding"):
+    with pytest.raises(InputError, match="differ in --encoding; repeat"):
         open_reader(str(source), encoding="latin-1", start=at)
     source.write_text("other\n")
-    with pytest.raises(InputError, match="had another input size, input time"):
+    with pytest.raises(InputError, match="the input has changed since"):
         find_checkpoint(str(target), str(source), {"epsilon": 1, "mechanism": "santext"})
     assert sorted(tmp_path.iterdir()) == before
 

@@ -117,11 +117,11 @@ APART = Sanitizer("santext", 1.0, space=toys.space("random"), policy=Policy(whit
 @given(batches)
 def test_a_batch_counts_what_its_texts_count(many: list[str]) -> None:
     """However texts are grouped, and whether they are joined or not."""
-    outputs, whole = MIXED.sanitize_texts(many)
-    parts = [MIXED.sanitize_texts([text]) for text in many]
+    outputs, whole = MIXED.sanitize_texts(many or [""])
+    parts = [MIXED.sanitize_texts([text]) for text in many or [""]]
     summed = total([tally for _, tally in parts])
     assert whole == summed
-    assert whole.records == len(many) == len(outputs)
+    assert whole.records == len(many or [""]) == len(outputs)
 
 
 @given(one_line)
@@ -132,7 +132,8 @@ def test_joined_and_apart_are_the_same(many: list[str]) -> None:
         fast = identity(Policy())._joined(joined) if many else ([], Tally())
     plain = [identity(Policy())._batch([text]) for text in many]
     outs = [next(one) for one in plain]
-    seen = identity(Policy()).sanitize_texts(many)[1]
+    with seeded(12):
+        seen = identity(Policy()).sanitize_texts(many)[1]
     assert len(fast[0]) == len(many)
     if many:
         assert fast[1] == seen

@@ -8,7 +8,7 @@ True
 
 # The package is imported first, so that it can't take the name of the function later.
 import deniable.mechanisms  # noqa: F401
-from deniable.certificate import Certificate, Verification
+from deniable.certificate import Certificate
 from deniable.certify import Certification
 from deniable.errors import DeniableError
 from deniable.guarantee import Guarantee, Relation
@@ -17,6 +17,7 @@ from deniable.policy import Policy
 from deniable.presets import PRESETS
 from deniable.sanitizer import Sanitized, Sanitizer
 from deniable.space import Space
+from deniable.verification import Verification
 
 __all__ = [
     "PRESETS",

@@ -6,14 +6,18 @@ grow with the file. Every process keys its own generator from the operating syst
 
 from __future__ import annotations
 
+import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from pathlib import Path
+from threading import Thread
 from typing import Any, Literal
 
 from deniable.certificate import Certificate
@@ -66,10 +70,12 @@ def run(
     job: Job,
     watch: Watcher,
     opened: Callable[[], None] = lambda: None,
+    certified: Callable[[Certificate], None] = lambda _: None,
 ) -> Certificate:
     """Sanitize a file and return its certificate; the target appears whole or not at all.
 
-    `opened` is called once input and output are open, before anything is sanitized.
+    `opened` is called once input and output are open, before anything is sanitized; `certified`
+    with the certificate before the output appears, which it doesn't if the call fails.
     """
     fingerprint = _fingerprint(sanitizer)
     start = find_checkpoint(job.target, job.source, fingerprint) if job.resume else None
@@ -93,14 +99,16 @@ def run(
         for batch, texts, part in _sanitized(sanitizer, choice, reader, job.workers):
             part.records = batch.records
             # Each cell was counted alone; all cells of one record together can't exceed this.
-            part.largest *= batch.widest
+            part.largest = min(part.largest * batch.widest, part.charged)
             tally.add(part)
             tally.skipped = reader.skipped
             writer.write(batch, texts, tally.to_dict())
             watch(batch, part)
         tally.skipped = reader.skipped
+        found = Certificate.build(sanitizer.kernel, sanitizer.policy, tally, reader.passed)
+        certified(found)
         writer.commit()
-    return Certificate.build(sanitizer.kernel, sanitizer.policy, tally, _passed(reader))
+    return found
 
 
 def _fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
@@ -115,13 +123,6 @@ def _fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
 
 def _open_writer(job: Job, reader: Reader, fingerprint: dict[str, Any]) -> Writer:
     return open_writer(job.target, reader, fingerprint=fingerprint, resume=job.resume)
-
-
-def _passed(reader: Reader) -> dict[str, str]:
-    return {
-        f"column {name}": "this column was not named, and passes unchanged"
-        for name in reader.passed
-    }
 
 
 def _sanitized(
@@ -146,7 +147,8 @@ def _in_processes(
     waiting: deque[tuple[Batch, Future[tuple[list[str], Tally]]]] = deque()
     try:
         for batch in reader.batches():
-            waiting.append((batch, pool.submit(_work, batch.texts)))
+            with _interrupts_held():
+                waiting.append((batch, pool.submit(_work, batch.texts)))
             if len(waiting) > workers:
                 yield _next(waiting)
         while waiting:
@@ -167,8 +169,26 @@ class _Worker:
     sanitizer: Sanitizer
 
 
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back while workers start: they inherit that, and the parent decides."""
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
 def _start(choice: SpaceChoice, mechanism: Mechanism, policy: Policy) -> None:
-    # Ctrl-C reaches the whole group; the parent decides what is kept.
+    Thread(target=_end_with_parent, daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _Worker.sanitizer = Sanitizer(mechanism, space=choice.load(), policy=policy)
 

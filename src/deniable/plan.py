@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from deniable.forks import in_every_child
 from deniable.mechanism import Kernel
 from deniable.policy import Decision, Policy, fresh_digits
 from deniable.sampling import Ids, randomness
@@ -53,10 +54,12 @@ class Drawn:
     texts: list[str] = field(repr=False)
     # A plan that starts its memory anew makes a new list, so this one stays valid.
     decisions: list[Decision] = field(repr=False)
+    randomness: str = ""
 
     def part(self, start: int, end: int) -> Drawn:
         """Return the tokens from start to end."""
-        return Drawn(self.codes[start:end], self.texts[start:end], self.decisions)
+        codes, texts = self.codes[start:end], self.texts[start:end]
+        return Drawn(codes, texts, self.decisions, self.randomness)
 
 
 class Plan(dict[str, int]):
@@ -68,9 +71,13 @@ class Plan(dict[str, int]):
         self._count = len(space)
         self._forms = _forms(space)
         self._decisions: list[Decision] = []
-        self._lock = Lock()
+        self._unlock()
+        in_every_child(self._unlock)
         self._exposed = kernel.exposes(np.arange(len(space), dtype=np.int64))
         self.keeps_gaps = policy.whitespace == "keep" and policy.punctuation == "keep"
+
+    def _unlock(self) -> None:
+        self._lock = Lock()
 
     def __repr__(self) -> str:
         """Say how many tokens are remembered, never which: they are private."""
@@ -97,7 +104,7 @@ class Plan(dict[str, int]):
         rest = np.flatnonzero(~plain)
         if len(rest):
             texts[rest] = self._write([decisions[-1 - code] for code in codes[rest]], source)
-        return Drawn(codes, texts.tolist(), decisions)
+        return Drawn(codes, texts.tolist(), decisions, randomness().label)
 
     def _decide(self, tokens: list[str]) -> tuple[Ids, list[Decision]]:
         """Return the number of each token, and the decisions that the negative ones stand for."""
@@ -162,6 +169,7 @@ class Plan(dict[str, int]):
             charged=int(sums[-1]),
             largest=int(each.max(initial=0)),
             exposed=int((from_kernel & ~charged).sum()),
+            randomness=drawn.randomness,
             seen=+seen,
         )
 

@@ -25,6 +25,8 @@ import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from deniable.errors import ParameterError
+from deniable.forks import in_every_child
+from deniable.tally import OS_ENTROPY
 
 Counts = npt.NDArray[np.uint64]
 Ids = npt.NDArray[np.int64]
@@ -42,11 +44,11 @@ WIDEST = 1 << 24
 class Randomness:
     """AES-256 in counter mode, keyed by the operating system; a forked child gets its own key."""
 
-    label = "os-entropy"
+    label = OS_ENTROPY
 
     def __init__(self) -> None:
         self._rekey()
-        os.register_at_fork(after_in_child=self._rekey)
+        in_every_child(self._rekey)
 
     def _rekey(self) -> None:
         self._start(os.urandom(32), os.urandom(16))

@@ -8,12 +8,12 @@ each is handed out once, and nothing is ever written to disk or carried over a f
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
 
+from deniable.forks import in_every_child
 from deniable.mechanism import Kernel
 from deniable.sampling import Ids, randomness
 
@@ -35,19 +35,24 @@ class Stock:
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
+        self._start()
+        in_every_child(self._start)
+
+    def _start(self) -> None:
+        # A child may inherit the lock from a thread that it doesn't have.
         self._lock = Lock()
         self._empty()
 
     def _empty(self) -> None:
         self._shelves: dict[int, _Shelf] = {}
-        self._owner = (os.getpid(), randomness())
+        self._owner = randomness()
         self._size = 0
 
     def sample(self, ids: Ids) -> Ids:
         """Return one output for each id."""
         with self._lock:
-            # A forked child, or another source of randomness, must not hand out the same draws.
-            if self._owner != (os.getpid(), randomness()) or self._size > LARGEST:
+            # What one source of randomness drew must not be handed out under another.
+            if self._owner is not randomness() or self._size > LARGEST:
                 self._empty()
             words, inverse, wanted = np.unique(ids, return_inverse=True, return_counts=True)
             self._refill(words, wanted)

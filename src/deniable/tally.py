@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+OS_ENTROPY = "os-entropy"
+
 
 @dataclass
 class Tally:
     """Counts over any number of records; two tallies add up.
 
     `charged` is the number of tokens drawn from the mechanism, `largest` the most of them in one
-    record, `exposed` the tokens that the mechanism itself may let through, and `seen` the counts
-    by kind that the policy's leaks are told from.
+    record, `exposed` the tokens that the mechanism itself may let through, `randomness` what all
+    of them were drawn with, and `seen` the counts by kind that the policy's leaks are told from.
     """
 
     records: int = 0
@@ -23,6 +25,7 @@ class Tally:
     largest: int = 0
     exposed: int = 0
     skipped: int = 0
+    randomness: str = ""
     seen: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Tally) -> None:
@@ -33,6 +36,9 @@ class Tally:
         self.largest = max(self.largest, other.largest)
         self.exposed += other.exposed
         self.skipped += other.skipped
+        # One seeded part makes the whole seeded.
+        if not self.randomness or other.randomness not in ("", OS_ENTROPY):
+            self.randomness = other.randomness
         self.seen.update(other.seen)
 
     def to_dict(self) -> dict[str, Any]:

@@ -92,8 +92,8 @@ def sanitize(
     progress.show(not quiet)
     _check_files(file, output, certificate, resume, as_json)
     job = Job(file, output, columns, format_, encoding, on_error, resume, workers)
-    # A missing file or column is told before anything slow is done.
-    if file != "-":
+    # A missing file or column is told before anything slow is done; a pipe can be read only once.
+    if Path(file).is_file() or (file != "-" and not Path(file).exists()):
         open_reader(
             file, columns=columns, format=format_, encoding=encoding, on_error=on_error
         ).close()
@@ -108,9 +108,11 @@ def sanitize(
         **parameters(settings),
     )
     announce = partial(_announce, sanitizer, None if mechanism or quiet else preset or DEFAULT)
+    save = partial(_save, certificate)
     with _Bar(job, quiet) as bar:
-        found = run(sanitizer, choice, job, bar.update, announce)
-    _report(found, certificate, as_json)
+        found = run(sanitizer, choice, job, bar.update, announce, save)
+    if as_json:
+        click.echo(found.to_json())
     if not quiet:
         _summarise(found, sanitizer if mechanism else None)
 
@@ -120,18 +122,34 @@ def _check_files(
 ) -> None:
     if output == "-" and (resume or as_json):
         raise ParameterError(f"--{'resume' if resume else 'json'} needs an output file: add -o OUT")
-    if certificate is None:
-        return
+    for target in (output, certificate):
+        if file == "-" and target not in (None, "-") and _is_stdin(Path(str(target))):
+            raise InputError(f"{target}: it is the input, which would be overwritten")
     if certificate == "-":
         raise ParameterError("--certificate takes a file; for stdout use --json")
+    if certificate is not None:
+        _check_certificate(certificate, (file, output))
+
+
+def _check_certificate(certificate: str, others: tuple[str, ...]) -> None:
     path = Path(certificate)
     if not path.parent.is_dir():
         raise InputError(f"{certificate}: the folder {path.parent} does not exist; make it first")
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"{certificate}: the folder {path.parent} can't be written to")
-    for other in (file, output):
+    if path.exists() and not path.is_file():
+        raise InputError(f"{certificate}: not a plain file; name one to write the certificate to")
+    for other in others:
         if other != "-" and Path(other).resolve() == path.resolve():
             raise InputError(f"{certificate}: the certificate would overwrite {other}")
+
+
+def _is_stdin(path: Path) -> bool:
+    """Whether stdin is redirected from this file."""
+    try:
+        return path.is_file() and os.path.samestat(path.stat(), os.fstat(sys.stdin.fileno()))
+    except (OSError, ValueError):
+        return False
 
 
 def _policy(
@@ -196,17 +214,15 @@ class _Bar:
     def update(self, batch: Batch, tally: Tally) -> None:
         """Move the bar by one batch."""
         self._tokens += tally.tokens
-        self._bar.update(batch.bytes_read)
+        self._bar.update(batch.bytes_read - self._bar.n)
         elapsed = self._bar.format_dict.get("elapsed") or 0.0
         if elapsed:
             self._bar.set_postfix_str(f"{self._tokens / elapsed:,.0f} tokens/s")
 
 
-def _report(found: Certificate, path: str | None, as_json: bool) -> None:
+def _save(path: str | None, found: Certificate) -> None:
     if path is not None:
-        _write_whole(Path(path), found.to_json() + "\n")
-    if as_json:
-        click.echo(found.to_json())
+        _write_whole(Path(path).resolve(), found.to_json() + "\n")
 
 
 def _summarise(found: Certificate, sanitizer: Sanitizer | None) -> None:

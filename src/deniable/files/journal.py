@@ -96,11 +96,20 @@ def load(places: Places, wanted: State) -> Note | None:
         if wanted.get(key) != note.identity.get(key)
     )
     if different:
-        raise InputError(
-            f"{places.target}: the broken run had another {', '.join(different)}; "
-            "repeat it exactly, or run without --resume"
-        )
+        raise InputError(f"{places.target}: {_said(different)}")
     return note
+
+
+def _said(different: list[str]) -> str:
+    """Say what two runs don't share, and what to do about it."""
+    if "input" in different:
+        return "the broken run read another input; name that one, or start anew without --resume"
+    if {"input size", "input time"} & set(different):
+        return "the input has changed since the broken run; start anew without --resume"
+    return (
+        f"this run and the broken one differ in: {', '.join(different)}; repeat the options of "
+        "the broken run, or start anew without --resume"
+    )
 
 
 def _parse(text: bytes) -> Note | None:

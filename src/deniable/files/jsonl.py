@@ -92,12 +92,15 @@ class Walk:
 
     def _walk(self, line: str) -> list[Cell]:
         cells: list[Cell] = []
+        self._met: dict[str, None] = {}
         at = _skip(line, 0)
         if line[at : at + 1] != "{":
             raise BrokenRecordError("is not a JSON object")
         end = _skip(line, self._object(line, at, "", cells))
         if end != len(line):
             raise BrokenRecordError("is not one JSON object")
+        # Only now: the keys of a broken record are not part of the output.
+        self.passed.update(self._met)
         return cells
 
     def _object(self, line: str, at: int, prefix: str, cells: list[Cell]) -> int:
@@ -129,7 +132,7 @@ class Walk:
             return end
         if name in self._parents and line[at : at + 1] == "{":
             return self._object(line, at, name + ".", cells)
-        self.passed[name] = None
+        self._met[name] = None
         return _value(line, at)[1]
 
 
@@ -223,8 +226,8 @@ class JsonReader(TextReader):
     def _join(batch: Batch, texts: Sequence[str], *, ascii_only: bool) -> str:
         pieces, cells = batch.frame
         new = list(pieces)
-        for at, text, old in zip(cells, texts, batch.texts, strict=True):
-            if text != old:
-                escaped = ascii_only or ("\\u" in new[at] and new[at].isascii())
-                new[at] = (_ASCII if escaped else _SHORT)(text)
+        # An old literal is never given back: its spelling would show that its text did not change.
+        write = _ASCII if ascii_only else _SHORT
+        for at, text in zip(cells, texts, strict=True):
+            new[at] = write(text)
         return "".join(new)

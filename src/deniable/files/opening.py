@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Literal
 
 from deniable.errors import InputError, ParameterError
 from deniable.files.jsonl import JsonReader
 from deniable.files.lines import LineReader
 from deniable.files.parquet import ParquetReader
-from deniable.files.reader import Position, Reader
+from deniable.files.reader import Position, Reader, shown_names
 from deniable.files.source import Source, describe
 from deniable.files.tables import TableReader
 from deniable.files.textual import TextReader
@@ -45,7 +45,7 @@ def open_reader(
         raise ParameterError(f"unknown format {kind!r}; one of {', '.join(FORMATS)}")
     if on_error not in ("stop", "skip"):
         raise ParameterError(f"unknown on_error {on_error!r}; one of stop, skip")
-    _check_columns(describe(path), kind, columns)
+    _check_columns(path, kind, columns, encoding)
     if kind == "parquet":
         return ParquetReader(path, columns, start)
     lines = Source(path, encoding, skip_broken=on_error == "skip" and kind in ("txt", "jsonl"))
@@ -58,13 +58,30 @@ def open_reader(
     return reader
 
 
-def _check_columns(name: str, kind: str, columns: Sequence[str]) -> None:
+def _check_columns(path: str, kind: str, columns: Sequence[str], encoding: str) -> None:
+    name = describe(path)
     if kind == "txt" and columns:
         raise InputError(f"{name}: a txt file has no columns; leave --column out, or say --format")
     if kind != "txt" and not columns:
-        raise InputError(f"{name}: say which column holds text, with --column NAME")
+        there = shown_names(_names(path, kind, encoding))
+        raise InputError(f"{name}: say which column holds text, with --column NAME{there}")
     if len(set(columns)) < len(columns):
         raise InputError(f"{name}: a column is named twice; name it once")
+
+
+def _names(path: str, kind: str, encoding: str) -> Sequence[str]:
+    """Return the columns that the beginning of a file names; none of a pipe."""
+    place = Path(path)
+    if path == "-" or place.is_fifo() or place.is_char_device():
+        return ()
+    if kind == "parquet":
+        with ParquetReader(path, (), None) as table:
+            return table.passed
+    # What is broken is told when the file is read in earnest.
+    with _text_reader(kind, Source(path, encoding), (), "skip") as reader:
+        if kind == "jsonl":
+            next(reader.batches(1), None)
+        return reader.passed
 
 
 def _text_reader(kind: str, lines: Source, columns: Sequence[str], on_error: str) -> TextReader:

@@ -81,9 +81,10 @@ class Reader(ABC):
         """Refuse a position that was made with other choices."""
         for name, value in self.settings().items():
             if start is not None and start.get(name) != value:
+                option = "--" + name.replace("_", "-").removesuffix("s")
                 raise InputError(
-                    f"{self.source}: the broken run had another {name}; "
-                    "repeat its options, or run without --resume"
+                    f"{self.source}: this run and the broken one differ in {option}; repeat the "
+                    "options of the broken run, or start anew without --resume"
                 )
         self.start = start
 
@@ -96,11 +97,22 @@ def check_texts(batch: Batch, texts: Sequence[str]) -> None:
 
 def missing_column(source: str, column: str, names: Sequence[str]) -> InputError:
     """Say which column isn't there, and which are."""
+    listed = shown_names(names)
+    if not listed:
+        return InputError(f"{source}: no column {column!r}, and no header that names columns")
     near = get_close_matches(column, names, n=1, cutoff=0.6)
     hint = f"; did you mean {near[0]!r}?" if near else ""
+    return InputError(f"{source}: no column {column!r}{listed}{hint}")
+
+
+def shown_names(names: Sequence[str]) -> str:
+    """List the columns that there are, in brackets; nothing if they are hardly names.
+
+    >>> shown_names(["id", "note"]), shown_names(["x" * 65])
+    (' (there are: id, note)', '')
+    """
     # A first line this long is a record of a file without a header, and a record is never shown.
     if not names or max(map(len, names)) > 64:
-        return InputError(f"{source}: no column {column!r}, and no header that names columns")
+        return ""
     shown = [name if name.isprintable() else repr(name) for name in names[:20]]
-    listed = ", ".join(shown) + (", ..." if len(names) > 20 else "")
-    return InputError(f"{source}: no column {column!r} (there are: {listed}){hint}")
+    return f" (there are: {', '.join(shown)}{', ...' if len(names) > 20 else ''})"

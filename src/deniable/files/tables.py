@@ -61,11 +61,11 @@ class Dialect:
             return cell
         return cell[1:-1].replace('""', '"')
 
-    def write(self, text: str, cell: str) -> str:
-        """Return a text as a cell, quoted if the old cell was or if it must be."""
+    def write(self, text: str) -> str:
+        """Return a text as a cell, quoted only if it must be: old quotes tell of the old text."""
         if not self.quotes:
             return re.sub(r"[\t\r\n]", " ", text)
-        if cell[:1] == '"' or self.needs_quotes(text):
+        if not text or self.needs_quotes(text):
             return '"' + text.replace('"', '""') + '"'
         return text
 
@@ -211,7 +211,7 @@ class TableReader(TextReader):
         pieces: list[str] = []
         for row in rows:
             for clear, cell in zip(row[:-3:2], row[1:-2:2], strict=True):
-                pieces += clear, write(next(fresh), cell) if cell else ""
+                pieces += clear, write(next(fresh)) if cell else ""
             pieces.append(row[-2])
         text = "".join(pieces)
         return self._encode(text[:-1] if last and self._added_end else text)

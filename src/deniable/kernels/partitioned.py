@@ -13,8 +13,8 @@ from deniable.partition import Partition
 from deniable.sampling import SLACK, Counts, Floats, Ids, RowTables, log_of, randomness, to_counts
 from deniable.space import Space
 
-# A set this large has a table of a gigabyte; partitions into fewer sets want a dense kernel.
-LARGEST_SET = 8192
+# A row of every word has as many columns as the largest set; larger sets want a dense kernel.
+LARGEST_SET = 1024
 
 
 class PartitionKernel(Kernel):
@@ -45,8 +45,7 @@ class PartitionKernel(Kernel):
     def _make_counts(self) -> Counts:
         """Return one row for each word, in the order of the words; unused columns are 0."""
         width = int(self.partition.sizes.max())
-        if width > LARGEST_SET:
-            raise ParameterError(f"a set of {width:,} words is larger than {LARGEST_SET:,}")
+        check_set_size("the largest set", width)
         counts = np.zeros((len(self.space), width), dtype=np.uint64)
         for i, logs in enumerate(self._log_weights):
             members = self.partition[i]
@@ -159,6 +158,14 @@ class PartitionKernel(Kernel):
             epsilon_diameter=self.guarantee.epsilon,
             losses=quantiles(every),
             reveals=self.guarantee.reveals,
+        )
+
+
+def check_set_size(name: str, size: int) -> None:
+    """Refuse sets whose tables would not fit in memory."""
+    if size > LARGEST_SET:
+        raise ParameterError(
+            f"{name} has {size:,} words, more than the {LARGEST_SET:,} whose tables fit in memory"
         )
 
 

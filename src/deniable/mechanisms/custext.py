@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from deniable.errors import ParameterError
 from deniable.geometry import Floats
-from deniable.kernels.partitioned import PartitionKernel
+from deniable.kernels.partitioned import PartitionKernel, check_set_size
 from deniable.mechanism import (
     CALIBRATE,
     CALIBRATIONS,
@@ -76,6 +76,7 @@ class CusText(Mechanism):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_whole("K", self.K, 2)
+        check_set_size("K", self.K)
         check_choice("calibrate", self.calibrate, CALIBRATIONS)
         check_choice("normalize", self.normalize, NORMALIZATIONS)
         check_similarity(self.similarity)
@@ -93,6 +94,7 @@ class CusText(Mechanism):
     def _kernel(self, space: Space, fixed: npt.NDArray[np.bool_] | None) -> PartitionKernel:
         closeness = Closeness(space, self.similarity)
         partition = self.partition(space, closeness)
+        check_set_size("the largest list of mapping", int(partition.sizes.max()))
         keep = np.ones(len(space), dtype=np.bool_) if fixed is None else ~fixed
         weights = [self._log_weights(closeness, members, keep) for members in _sets(partition)]
         return PartitionKernel(self, space, partition, weights, fixed)

@@ -31,6 +31,9 @@ from deniable.mechanisms.santext import SanText, closed_form, tight_scale
 from deniable.sampling import Counts, Floats, promised_slack, to_counts
 from deniable.space import Space
 
+# Below this a drawn share of a table has too few integer steps.
+LEAST_P = 1e-5
+
 
 @register
 @dataclass(frozen=True)
@@ -58,6 +61,10 @@ class SanTextPlus(SanText):
             check_positive(name, getattr(self, name))
             if getattr(self, name) > 1:
                 raise ParameterError(f"{name} is a share: at most 1, got {getattr(self, name)}")
+        if self.p < LEAST_P:
+            raise ParameterError(
+                f"p must be at least {LEAST_P:g}, got {self.p}: use p=1 or santext"
+            )
 
     def bind(self, space: Space) -> DenseKernel:
         """Make the sampler."""
@@ -155,9 +162,9 @@ class SanTextPlusKernel(DenseKernel):
             epsilon = self.guarantee.epsilon
             bound = closed_form(self.space, self.rate, epsilon, self.sensitive, self.p)
             return from_bound(self, self._within_sensitive(bound))
-        return replace(
-            look_at_all(self), notes=(f"over sensitive outputs, any pair: {self._umldp():.6f}",)
-        )
+        found, umldp = look_at_all(self), self._umldp()
+        note = f"over sensitive outputs, any pair: {umldp:.6f} of what is promised"
+        return replace(found, holds=found.holds and umldp <= 1.0, notes=(note,))
 
     def _within_sensitive(self, bound: Bound) -> Bound:
         covered = (bound.worst_pairs >= self.first).all(axis=1)

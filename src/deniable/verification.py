@@ -1,0 +1,142 @@
+"""Verification: a certificate recomputed from its space and its parameters."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from deniable.certificate import (
+    COLUMN,
+    COLUMN_PASSES,
+    Certificate,
+    compose,
+    describe_space,
+    exposure,
+    short,
+)
+from deniable.certify import Certification
+from deniable.errors import CertificateError, DeniableError
+from deniable.geometry import diameter
+from deniable.mechanism import Kernel, mechanism
+from deniable.policy import Policy
+from deniable.sampling import Randomness
+from deniable.space import Space
+from deniable.testing import Seeded
+
+# Recomputed numbers may differ by this share between machines.
+TOLERANCE = 1e-6
+LABELS = (Randomness.label, Seeded.label)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a recomputation of a certificate found."""
+
+    holds: bool
+    problems: tuple[str, ...]
+    certification: Certification | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verification as plain data."""
+        found = None if self.certification is None else self.certification.to_dict()
+        return {"holds": self.holds, "problems": list(self.problems), "certification": found}
+
+
+def verify(stated: Certificate, space: Space) -> Verification:
+    """Recompute everything that doesn't need the private text.
+
+    What was counted in the text can't be recomputed: the digest shows that the counts were not
+    changed by accident, and they must fit together. Someone who forges a count and the digest
+    is not found out.
+    """
+    problems = [*_changed(stated), *_differences("space", stated.space, _facts(space, stated))]
+    if space.hash != stated.space.get("hash"):
+        return Verification(False, tuple(problems), None)
+    try:
+        kernel = _kernel(stated, space)
+        policy = Policy.from_dict(stated.policy)
+    except (DeniableError, TypeError, OverflowError) as error:
+        return Verification(False, (*problems, str(error)), None)
+    found = kernel.certify()
+    if not found.holds:
+        problems.append(f"the promise does not hold: worst ratio {found.worst:.6f}")
+    recomputed = json.loads(json.dumps(kernel.guarantee.to_dict()))
+    problems += _differences("guarantee", stated.guarantee, recomputed)
+    problems += _unsound_counts(stated)
+    problems += _differences("document", stated.document, compose(kernel.guarantee, stated.tally()))
+    problems += _unsound_clear(stated, kernel, policy)
+    return Verification(not problems, tuple(problems), found)
+
+
+def _facts(space: Space, stated: Certificate) -> dict[str, Any]:
+    """What is true of the space; its diameter is measured, not read from its file."""
+    measured = diameter(space.geometry)
+    return {**describe_space(space), "name": stated.space.get("name"), "diameter": measured}
+
+
+def _changed(stated: Certificate) -> Iterator[str]:
+    if stated.digest != stated.computed_digest():
+        yield "the certificate was changed: digest"
+    if stated.randomness not in LABELS:
+        yield f"randomness is neither {LABELS[0]!r} nor {LABELS[1]!r}"
+
+
+def _kernel(stated: Certificate, space: Space) -> Kernel:
+    similarity = str(stated.parameters.get("similarity", ""))
+    if ":" in similarity:
+        raise CertificateError(
+            f"similarity {short(similarity)} is a user's function, which a certificate can't "
+            "carry: recompute with kernel.certify()"
+        )
+    return mechanism(stated.mechanism, **stated.parameters).bind(space)
+
+
+def _unsound_counts(stated: Certificate) -> Iterator[str]:
+    """Counts that can't be those of any text."""
+    tally = stated.tally()
+    counts = (tally.records, tally.tokens, tally.charged, tally.largest, tally.skipped)
+    if not all(type(count) is int and count >= 0 for count in counts):
+        yield "document: a count is not a whole number of at least 0"
+    elif not tally.largest <= tally.charged <= tally.tokens:
+        yield "document: more tokens are charged than there are"
+    if stated.in_clear.get("length", {}).get("count") != tally.tokens:
+        yield "in_clear.length.count is not document.tokens"
+
+
+def _unsound_clear(stated: Certificate, kernel: Kernel, policy: Policy) -> Iterator[str]:
+    """Entries that don't say what the policy or the mechanism lets be seen."""
+    counts: dict[str, Any] = {key: entry.get("count") for key, entry in stated.in_clear.items()}
+    for key, count in counts.items():
+        if type(count) is not int or count < 0:
+            yield f"in_clear.{short(key)}: its count is not a whole number of at least 0"
+            return
+    expected: dict[str, Any] = {key: entry["what"] for key, entry in policy.leaks(counts).items()}
+    if kernel.exposed_as:
+        expected[kernel.exposed_as] = exposure(kernel)
+    for key, entry in stated.in_clear.items():
+        what = COLUMN_PASSES if key.startswith(COLUMN) else expected.get(key)
+        if entry != {"count": counts[key], "what": what}:
+            yield f"in_clear.{short(key)}: not what this policy and mechanism let be seen"
+
+
+def _differences(name: str, stated: Any, found: Any, skip: tuple[str, ...] = ()) -> list[str]:
+    """Return one line for each place where the certificate and the recomputation differ."""
+    if isinstance(stated, dict) and isinstance(found, dict):
+        keys = sorted((set(stated) | set(found)) - set(skip))
+        nothing = object()
+        return [
+            line
+            for key in keys
+            for line in _differences(
+                f"{name}.{key}", stated.get(key, nothing), found.get(key, nothing)
+            )
+        ]
+    if isinstance(stated, float) and isinstance(found, float):
+        same = math.isclose(stated, found, rel_tol=TOLERANCE, abs_tol=1e-300)
+    else:
+        same = stated == found
+    shown = [short(v) if isinstance(v, (int, float, str)) else "another" for v in (stated, found)]
+    return [] if same else [f"{name}: certificate says {shown[0]}, recomputed {shown[1]}"]

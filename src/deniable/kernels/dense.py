@@ -10,7 +10,6 @@ from abc import abstractmethod
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
 from deniable import parallel
 from deniable.geometry import cached_runs
@@ -53,8 +52,7 @@ class DenseKernel(Kernel):
 
     def log_probs(self, ids: npt.ArrayLike) -> Floats:
         """Return the log-probabilities of the integer tables."""
-        # As many BLAS threads as when it is drawn from: sums in another order round otherwise.
-        with threadpool_limits(1, user_api="blas"):
+        with parallel.one_blas_thread():  # as when it is drawn from
             return log_of(self.counts(np.asarray(ids, dtype=np.int64)))
 
     def formula(self, ids: npt.ArrayLike) -> Floats:

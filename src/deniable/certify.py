@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from deniable.mechanism import Kernel
+    from deniable.mechanism import FiniteKernel
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
@@ -98,12 +98,12 @@ def losses_between(a: Floats, b: Floats) -> Floats:
     return found
 
 
-def is_small(kernel: Kernel, triples: int = BRUTE_FORCE) -> bool:
+def is_small(kernel: FiniteKernel, triples: int = BRUTE_FORCE) -> bool:
     """Whether there are few enough (input, input, output) triples to look at every one."""
     return len(kernel.space) ** 2 * len(kernel.outputs) <= triples
 
 
-def brute_force(kernel: Kernel) -> Certification:
+def brute_force(kernel: FiniteKernel) -> Certification:
     """Look at every pair and every output of a small kernel."""
     ids = np.arange(len(kernel.space), dtype=np.int64)
     logs = kernel.log_probs(ids)
@@ -144,7 +144,7 @@ class Bound:
     method: str = "bound"
 
 
-def from_bound(kernel: Kernel, bound: Bound, samples: int = 200) -> Certification:
+def from_bound(kernel: FiniteKernel, bound: Bound, samples: int = 200) -> Certification:
     """Put brute force on the worst pairs and on random ones beside a bound."""
     source = np.random.default_rng(0)  # which pairs are looked at is no secret
     chosen = source.integers(len(kernel.space), size=(samples, 2))
@@ -171,7 +171,7 @@ def from_bound(kernel: Kernel, bound: Bound, samples: int = 200) -> Certificatio
     )
 
 
-def pairwise(kernel: Kernel, pairs: Ids) -> tuple[Floats, Floats]:
+def pairwise(kernel: FiniteKernel, pairs: Ids) -> tuple[Floats, Floats]:
     """Return the exact loss and the promise of each pair, from the integer tables."""
     losses, promised = np.empty(len(pairs)), np.empty(len(pairs))
     for i, (a, b) in enumerate(pairs):

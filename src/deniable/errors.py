@@ -7,6 +7,7 @@
     |-- PolicyError              a policy's setting is unknown or contradicts itself
     |-- InputError               a file is missing, broken or in the wrong encoding
     |-- CertificateError         a certificate can't be read
+    |-- NoTableError             a mechanism of continuous noise has no table of probabilities
     |-- MissingExtraError        an optional part isn't installed; carries the install line
     `-- PromiseError             a promise doesn't hold, or a budget refuses; exit code 1
 
@@ -45,6 +46,16 @@ class InputError(DeniableError, ValueError):
 
 class CertificateError(DeniableError, ValueError):
     """A certificate can't be read."""
+
+
+class NoTableError(DeniableError, NotImplementedError):
+    """A mechanism of continuous noise has no table of probabilities."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name} adds continuous noise, so there is no table of probabilities: sample() draws, "
+            "certify() audits its theorem"
+        )
 
 
 class MissingExtraError(DeniableError, ImportError):

@@ -14,6 +14,9 @@ METRIC = "metric"
 WITHIN_SETS = "within one output set"
 PROTECTED = "metric on sensitive words"
 
+RECOMPUTED = "recomputed"
+AUDITED = "by theorem, audited"
+
 
 @dataclass(frozen=True)
 class Relation:
@@ -42,7 +45,8 @@ class Guarantee:
     """P(y | x) <= exp(epsilon * distance(x, x') + slack) P(y | x') + delta, for covered pairs.
 
     The distance is 1 unless the relation is a metric one. `slack` is what finite arithmetic may
-    add (see sampling.py). `unit` says what x and x' are.
+    add (see sampling.py). `unit` says what x and x' are. `basis` says why it may be believed:
+    `recomputed` from the tables that are sampled, or `by theorem, audited` where there are none.
 
     >>> token = Guarantee("token", Relation(METRIC, metric="euclidean", diameter=2.0), 3.0)
     >>> token.worst_epsilon
@@ -59,6 +63,7 @@ class Guarantee:
     assumptions: tuple[str, ...] = ()
     reveals: tuple[str, ...] = ()
     paper: str = ""
+    basis: str = RECOMPUTED
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "delta", "slack"):
@@ -101,7 +106,8 @@ class Guarantee:
     def describe(self) -> str:
         """Say the promise in one sentence."""
         relation = self.relation
-        start = f"for each {self.unit}, P(output | x) <= exp"
+        believed = "" if self.basis == RECOMPUTED else f"{self.basis}: "
+        start = f"{believed}for each {self.unit}, P(output | x) <= exp"
         if relation.kind == ALL_PAIRS:
             return f"{start}({self.epsilon:g}) P(output | x') for every pair x, x'"
         if relation.kind == WITHIN_SETS:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import ParameterError, SpaceError, UnknownMechanismError
+from deniable.errors import NoTableError, ParameterError, SpaceError, UnknownMechanismError
 from deniable.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Mechanism(ABC):
     summary: ClassVar[str]
     promise: ClassVar[str]
     source: ClassVar[str]
+    cost: ClassVar[str] = "not stated"
     accepts: ClassVar[tuple[str, ...]] = ("euclidean", "cosine", "angular")
     explains: ClassVar[Mapping[str, str]] = {}
 
@@ -68,7 +69,11 @@ class Mechanism(ABC):
 
 
 class Kernel(ABC):
-    """A sampler and its guarantee, born in the same call."""
+    """A sampler and its guarantee, born in the same call.
+
+    One whose distribution is a finite table is a `FiniteKernel`: its promise is recomputed. One
+    that adds continuous noise has no table: its promise is a theorem, and is audited.
+    """
 
     mechanism: Mechanism
     space: Space
@@ -76,13 +81,9 @@ class Kernel(ABC):
     outputs: Ids
     exposed_as: str = ""
 
-    @abstractmethod
-    def log_probs(self, ids: npt.ArrayLike) -> Floats:
+    def log_probs(self, ids: npt.ArrayLike) -> Floats:  # noqa: ARG002 (see FiniteKernel)
         """Return the log-probabilities of the integer tables that are sampled, a row an id."""
-
-    @abstractmethod
-    def formula(self, ids: npt.ArrayLike) -> Floats:
-        """Return the log-probabilities of the formula, before they are rounded to a table."""
+        raise NoTableError(self.mechanism.name)
 
     @abstractmethod
     def draws(self, words: Ids, how_many: Ids) -> Ids:
@@ -94,7 +95,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def certify(self) -> Certification:
-        """Recompute the worst loss from the tables that are sampled."""
+        """Recompute the worst loss from the tables that are sampled, or audit a theorem."""
 
     def sample(self, ids: npt.ArrayLike) -> Ids:
         """Return one output for each id, with the system's cryptographic randomness."""
@@ -107,6 +108,18 @@ class Kernel(ABC):
     def exposes(self, ids: Ids) -> npt.NDArray[np.bool_]:
         """Return which words the mechanism itself lets through (stop words and the like)."""
         return np.zeros(len(ids), dtype=np.bool_)
+
+
+class FiniteKernel(Kernel):
+    """A kernel that draws from finite integer tables."""
+
+    @abstractmethod
+    def log_probs(self, ids: npt.ArrayLike) -> Floats:
+        """Return the log-probabilities of the integer tables that are sampled, a row an id."""
+
+    @abstractmethod
+    def formula(self, ids: npt.ArrayLike) -> Floats:
+        """Return the log-probabilities of the formula, before they are rounded to a table."""
 
 
 def check_positive(name: str, value: float) -> None:
@@ -125,6 +138,14 @@ def check_whole(name: str, value: int, least: int) -> None:
     """Refuse anything but a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ParameterError(f"{name} must be a whole number of at least {least}, got {value!r}")
+
+
+def check_share(name: str, value: float) -> None:
+    """Refuse anything but a number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)):
+        raise ParameterError(f"{name} must be a number, got {type(value).__name__}")
+    if not 0.0 <= value <= 1.0:
+        raise ParameterError(f"{name} must be between 0 and 1, got {value}")
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
@@ -162,13 +183,19 @@ def mechanism(name: str, **parameters: Any) -> Mechanism:
         ...
     deniable.errors.UnknownMechanismError: no mechanism 'santxt'; did you mean santext?
     """
+    known = named(name)
+    _check_names(known, parameters)
+    return known(**parameters)
+
+
+def named(name: str) -> type[Mechanism]:
+    """Return the mechanism class of that name, or say which name is near."""
     known = mechanisms()
     if name not in known:
         near = get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
         raise UnknownMechanismError(f"no mechanism {name!r}; {hint}")
-    _check_names(known[name], parameters)
-    return known[name](**parameters)
+    return known[name]
 
 
 def _check_names(cls: type[Mechanism], given: dict[str, Any]) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from deniable.errors import UnknownMechanismError
-from deniable.mechanism import Mechanism
+from deniable.mechanism import Mechanism, named
 from deniable.mechanism import mechanisms as registered
 from deniable.presets import PRESETS
 
@@ -20,10 +19,7 @@ from deniable.presets import PRESETS
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def mechanisms(*, name: str | None, as_json: bool) -> None:
     """List every mechanism: its promise, its parameters, its source; NAME alone, with the proof."""
-    known = registered()
-    if name is not None and name not in known:
-        raise UnknownMechanismError(f"no mechanism {name!r}; there are: {', '.join(known)}")
-    chosen = [known[name]] if name else list(known.values())
+    chosen = [named(name)] if name else list(registered().values())
     if as_json:
         click.echo(json.dumps([_facts(cls) for cls in chosen], indent=2))
         return
@@ -72,6 +68,7 @@ def _facts(cls: type[Mechanism]) -> dict[str, Any]:
         "explains": dict(cls.explains),
         "metrics": list(cls.accepts),
         "source": cls.source,
+        "cost": cls.cost,
     }
 
 
@@ -87,4 +84,5 @@ def _text(cls: type[Mechanism]) -> str:
     return (
         f"{cls.name}\n  {cls.summary}\n  promise     {cls.promise}\n  parameters  {settings}\n"
         f"  metrics     {', '.join(cls.accepts)}\n  source      {cls.source}\n"
+        f"  cost        {cls.cost}\n"
     )

@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from deniable import parallel
 from deniable.geometry import cached_runs
-from deniable.mechanism import Kernel
+from deniable.mechanism import FiniteKernel
 from deniable.sampling import Counts, Floats, Ids, draw, log_of, randomness, to_counts
 
 # Matrix products round alike whatever else is in the block, if every block has this many rows.
 ROWS = 32
 
 
-class DenseKernel(Kernel):
+class DenseKernel(FiniteKernel):
     """A kernel given by the logarithms of its weights, a row for each word."""
 
     @abstractmethod

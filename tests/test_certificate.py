@@ -256,3 +256,10 @@ def test_the_largest_record_is_counted() -> None:
     assert (document["records"], document["tokens_charged"]) == (4, 5)
     assert document["largest_record"]["tokens_charged"] == 3
     assert np.isclose(document["largest_record"]["epsilon"], 3 / 5 * document["epsilon"])
+
+
+def test_a_key_that_is_there_twice_is_refused() -> None:
+    """Readers don't agree on which of the two counts."""
+    text = made("random")[1].to_json()
+    with pytest.raises(CertificateError, match="not JSON"):
+        Certificate.from_json(text.replace('"epsilon":', '"epsilon": 0.01, "epsilon":', 1))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -410,3 +411,98 @@ def test_columns_that_pass_are_said(folder: Path) -> None:
     (folder / "two.csv").write_text("id,note\n7,hello\n")
     done = sanitize(folder, folder / "two.csv", "--column", "note", "-o", folder / "two.out.csv")
     assert b"in clear, because not named: id" in done.stderr
+
+
+def test_a_closed_pipe_is_not_a_broken_promise() -> None:
+    """The reader of stdout goes away while more is to come."""
+    command = [*COMMAND, "sanitize", "--quiet", "--mechanism", "random", "--limit", "50"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdin.write(b"red\n" * 100_000)
+        process.stdin.close()
+        assert process.wait(60) == 141
+
+
+def test_a_preset_says_nothing_of_other_spaces_than_the_one_it_was_measured_on(
+    folder: Path,
+) -> None:
+    for more in (("--space", folder / "toy.space"), ("--limit", 500), ("--metric", "cosine")):
+        said = run("sanitize", folder / "a.txt", *more).stderr.decode()
+        assert "preset balanced (changed by options)" in said
+        assert "guessed" not in said
+    assert "guessed less than" in run("sanitize", folder / "a.txt").stderr.decode()
+
+
+def test_words_in_clear_are_counted_on_stderr(folder: Path) -> None:
+    plus = ("--mechanism", "custext+", "--epsilon", "2")
+    said = run("sanitize", folder / "a.txt", *plus).stderr.decode()
+    assert "9 in clear or kept by the mechanism (stop words)" in said
+    said = run("sanitize", folder / "a.txt", "--keep", "stopwords").stderr.decode()
+    assert "9 in clear (stop word)" in said
+
+
+def test_an_ending_that_names_no_format_is_said(folder: Path) -> None:
+    (folder / "a.json").write_text("red\n")
+    assert "its ending names no format" in run("sanitize", folder / "a.json").stderr.decode()
+    assert "ending" not in run("sanitize", folder / "a.txt").stderr.decode()
+
+
+def test_byte_order_marks_are_no_part_of_a_word(folder: Path) -> None:
+    mark = "\ufeff"
+    (folder / "v.txt").write_text(f"{mark}red 1 0\nblue 0 1\n")
+    (folder / "keep.txt").write_text(f"{mark}red\r\nblue\r\n")
+    done = run("space", "build", "--vectors", folder / "v.txt", "-o", folder / "v")
+    assert done.returncode == 0
+    assert (folder / "v" / "words.txt").read_text() == "red\nblue\n"
+    kept = run("sanitize", "--keep", folder / "keep.txt", stdin=b"red blue\n")
+    assert kept.stdout == b"red blue\n"
+
+
+def test_the_first_record_of_a_file_without_a_header_is_not_shown(folder: Path) -> None:
+    (folder / "bare.csv").write_text("Alice Smith,HIV positive,1980\nBob,cancer,1970\n")
+    (folder / "keys.jsonl").write_text('{"Alice has a cold": 1, "text": "red"}\n')
+    for name, more in (("bare.csv", ("--column", "note")), ("bare.csv", ()), ("keys.jsonl", ())):
+        done = run("sanitize", folder / name, *more)
+        assert done.returncode == 2
+        assert b"Alice" not in done.stderr
+        assert b"the first record has" in done.stderr
+
+
+def test_ever_new_keys_do_not_make_an_endless_certificate(folder: Path) -> None:
+    lines = "".join(f'{{"k{i}": 1, "note": "red"}}\n' for i in range(5000))
+    (folder / "many.jsonl").write_text(lines)
+    output = ("-o", folder / "o.jsonl", "--certificate", folder / "o.json")
+    done = run("sanitize", folder / "many.jsonl", "--column", "note", *output)
+    assert done.returncode == 0
+    assert len(done.stderr) < 2000
+    assert (folder / "o.json").stat().st_size < 30_000
+    assert json.loads((folder / "o.json").read_text())["in_clear"]["other columns"]["count"] == 4900
+    assert run("verify", folder / "o.json", "--limit", 500).returncode == 1  # another space
+
+
+def test_a_killed_worker_loses_nothing(folder: Path) -> None:
+    process = start(folder, big(folder), "--workers", "2")
+    wait_for_journal(folder, process)
+    children = psutil.Process(process.pid).children()
+    workers = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+    workers[-1].kill()
+    error = process.communicate(timeout=100)[1].decode()
+    # A worker that had nothing left to do isn't missed.
+    assert process.returncode in (0, 130), error
+    if process.returncode == 130:
+        assert "--resume goes on" in error
+        assert not (folder / "out.txt").exists()
+        again = start(folder, folder / "big.txt", "--resume")
+        again.communicate(timeout=100)
+        assert again.returncode == 0
+    assert (folder / "out.txt").read_text().count("\n") == RECORDS
+
+
+def test_a_space_that_states_a_wrong_diameter_is_not_certified(folder: Path) -> None:
+    meta = folder / "toy.space" / "meta.json"
+    meta.write_text(json.dumps({**json.loads(meta.read_text()), "diameter": 0.001}))
+    done = run("certify", "--mechanism", "santext", "--epsilon", 1, "--space", folder / "toy.space")
+    assert done.returncode == 2
+    assert b"states a diameter of 0.001" in done.stderr

@@ -579,3 +579,34 @@ def test_a_batch_says_how_many_texts_a_record_may_have(
     columns = [] if name == "a.txt" else ["note"]
     with open_reader(str(path), columns=columns) as reader:
         assert [batch.widest for batch in reader.batches()] == [widest]
+
+
+@calm
+@given(
+    odd=st.lists(st.sampled_from(["1,ok", "2,a,b", '3,"a"b', "", '4,"two\nlines"']), max_size=12),
+    characters=st.sampled_from([1, 7, 40, 4_000_000]),
+)
+def test_a_table_loses_its_odd_lines_and_no_others(odd: list[str], characters: int) -> None:
+    """Whatever stands at the end of a block: what is skipped is counted, the rest comes back."""
+    data = "".join(f"{line}\n" for line in ["id,text", *odd]).encode()
+    whole = [line for line in odd if line not in ("2,a,b", '3,"a"b')]
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "in.csv", Path(folder) / "out.csv"
+        source.write_bytes(data)
+        reader = copy(source, target, columns=["text"], characters=characters, on_error="skip")
+        expected = "".join(f"{line}\n" for line in ["id,text", *whole]).encode()
+        assert target.read_bytes() == expected
+        assert reader.skipped == len(odd) - len(whole)
+        if len(whole) < len(odd):
+            with pytest.raises(InputError, match="line "):
+                copy(source, target, columns=["text"], characters=characters)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
+def test_lines_that_are_no_text_are_counted_where_no_other_follows(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).write_bytes(b"bad \xff\nbad \xff\n")
+    columns = [] if name == "a.txt" else ["text"]
+    reader = copy(tmp_path / name, tmp_path / f"out-{name}", columns=columns, on_error="skip")
+    assert reader.skipped == 2

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import tempfile
 from pathlib import Path
@@ -32,10 +33,15 @@ def folder() -> Path | None:
     return Path(base) / "deniable"
 
 
-def load_number(key: tuple[object, ...]) -> float | None:
-    """Return the number saved under this key, or None."""
+def load_number(
+    key: tuple[object, ...], least: float = 0.0, most: float = math.inf
+) -> float | None:
+    """Return the number saved under this key; None if there is none, or one that can't be right."""
     found = load_array(key)
-    return None if found is None or found.shape != () else float(found)
+    if found is None or found.shape != () or found.dtype != np.float64:
+        return None
+    value = float(found)
+    return value if least <= value <= most and math.isfinite(value) else None
 
 
 def save_number(key: tuple[object, ...], value: float) -> None:

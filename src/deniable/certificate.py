@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 FORMAT = 1
 _TEXTS = ("mechanism", "randomness", "version", "digest")
 COLUMN = "column "
+COPIES = "copies these tokens, or may"
+# More columns than this are counted, not named: the keys of json records can be data.
+MOST_NAMED = 100
+OTHER_COLUMNS = "other columns"
+OTHERS_UNCHANGED = "so many more columns were not named, and pass unchanged"
 COLUMN_PASSES = "this column was not named, and passes unchanged"
 
 
@@ -54,8 +59,11 @@ class Certificate:
         in_clear: dict[str, dict[str, Any]] = dict(policy.leaks(tally.seen))
         if tally.exposed:
             in_clear[kernel.exposed_as] = {"count": tally.exposed, "what": exposure(kernel)}
-        for column in passed:
+        for column in passed[:MOST_NAMED]:
             in_clear[f"{COLUMN}{column}"] = {"count": tally.records, "what": COLUMN_PASSES}
+        if len(passed) > MOST_NAMED:
+            others = {"count": len(passed) - MOST_NAMED, "what": OTHERS_UNCHANGED}
+            in_clear[OTHER_COLUMNS] = others
         parameters = {k: v for k, v in kernel.mechanism.parameters().items() if v is not None}
         return cls(
             mechanism=kernel.mechanism.name,
@@ -142,7 +150,7 @@ class Certificate:
 def _parts(text: str, wanted: set[str]) -> dict[str, Any]:
     """Read a certificate's parts, and see that each is of its type."""
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError):
         raise CertificateError("not a certificate: not JSON") from None
     if not isinstance(data, dict):
@@ -150,7 +158,7 @@ def _parts(text: str, wanted: set[str]) -> dict[str, Any]:
     missing, unknown = sorted(wanted - set(data)), sorted(set(data) - wanted)
     if missing or unknown:
         raise CertificateError(f"not a certificate: missing {missing}, unknown {unknown}")
-    if data["format"] != FORMAT:
+    if type(data["format"]) is not int or data["format"] != FORMAT:
         raise CertificateError(
             f"certificate format {data['format']!r} needs another version of deniable"
         )
@@ -164,9 +172,16 @@ def _parts(text: str, wanted: set[str]) -> dict[str, Any]:
     return data
 
 
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a key that is there twice: readers don't agree on which of the two counts."""
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key is there twice")
+    return dict(pairs)
+
+
 def exposure(kernel: Kernel) -> str:
     """Say what a mechanism that lets words through does to them."""
-    return f"{kernel.mechanism.name} copies these tokens, or may"
+    return f"{kernel.mechanism.name} {COPIES}"
 
 
 def describe_space(space: Space) -> dict[str, Any]:

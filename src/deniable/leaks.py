@@ -22,6 +22,8 @@ KINDS = (
     "lone clitic",
 )
 
+SEEN_IN_FULL = "pass unchanged and are seen in full"
+
 Entry = dict[str, int | str]
 
 
@@ -46,7 +48,7 @@ def _treated(setting: str, what: str) -> Callable[[Policy], str]:
     def sentence(policy: Policy) -> str:
         treatment = getattr(policy, setting)
         if treatment == "keep":
-            return f"{what} pass unchanged and are seen in full"
+            return f"{what} {SEEN_IN_FULL}"
         if treatment == "mask":
             return f"where {what} stood is seen, and nothing else of them"
         return f"{what} become uniform draws: that one stood there may show, never which"
@@ -78,8 +80,8 @@ _SENTENCES: dict[str, Callable[[Policy], str]] = {
     "url": _treated("urls", "URLs"),
     "identifier": _treated("identifiers", "identifiers"),
     "symbol": _treated("symbols", "symbols"),
-    "stop word": lambda _: "stop words pass unchanged and are seen in full",
-    "public word": lambda _: "words declared public pass unchanged and are seen in full",
+    "stop word": lambda _: f"stop words {SEEN_IN_FULL}",
+    "public word": lambda _: f"words declared public {SEEN_IN_FULL}",
     "clitic": lambda _: "the clitics of these words, such as 's and n't, pass unchanged",
     "lone clitic": lambda _: "clitics written as words of their own pass unchanged",
     "case pattern": _gap(

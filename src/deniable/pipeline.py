@@ -11,6 +11,7 @@ import signal
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +32,10 @@ from deniable.tally import Tally
 
 Done = tuple[Batch, list[str], Tally]
 Watcher = Callable[[Batch, Tally], None]
+
+
+class WorkerLostError(RuntimeError):
+    """A worker process was killed; what is written so far is kept, as after any break."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +164,10 @@ def _in_processes(
 
 def _next(waiting: deque[tuple[Batch, Future[tuple[list[str], Tally]]]]) -> Done:
     batch, future = waiting.popleft()
-    texts, tally = future.result()
+    try:
+        texts, tally = future.result()
+    except BrokenProcessPool:
+        raise WorkerLostError from None
     return batch, texts, tally
 
 

@@ -7,9 +7,10 @@ A row of probabilities p over m outputs becomes m integers that add up to 2^63:
 Mixing with the uniform distribution can't raise the loss of any pair (a ratio of sums lies
 between the ratios), and leaves every entry at least f 2^63 = 2^29 units. Rounding moves an entry
 by one unit, so each of the two rows of a pair is off by a factor of at most 1 + 2^-29 in the
-floor's direction: SLACK = 2^-28 covers both. The largest entry holds 2^63 / m units or more and
-takes at most m units and the float sum's error, far less than that. Floats enter only before
-the floor; FLOAT_SLACK covers them (see `float_slack`).
+floor's direction: SLACK = 2^-28 covers both. The largest entry holds 2^63 / m units or more, and
+takes at most m units and the float sum's error (below 2^14), so it is off by (m + 2^14) m / 2^63
+at most: `table_slack` adds that for both rows. Floats enter only before the floor; `float_slack`
+covers them.
 """
 
 from __future__ import annotations
@@ -163,14 +164,19 @@ def float_slack(largest_exponent: float) -> float:
     return 2.0**-40 * (1.0 + largest_exponent)
 
 
-def rounding(largest_exponent: float, share: float = 1.0) -> float:
+def table_slack(outputs: int) -> float:
+    """Return what turning two rows over that many outputs into integers may add to their loss."""
+    return SLACK + (outputs + 2.0**14) * outputs * 2.0**-62
+
+
+def rounding(largest_exponent: float, outputs: int, share: float = 1.0) -> float:
     """Return what a table's loss may exceed its formula's loss by.
 
     `share` is the least mass that a table's formula part holds (p for santext+).
     """
-    return SLACK / share + float_slack(largest_exponent)
+    return table_slack(outputs) / share + float_slack(largest_exponent)
 
 
-def promised_slack(largest_exponent: float, share: float = 1.0) -> float:
+def promised_slack(largest_exponent: float, outputs: int, share: float = 1.0) -> float:
     """Return the slack of a promise: the table's rounding, and that of the certificate itself."""
-    return rounding(largest_exponent, share) + float_slack(largest_exponent)
+    return rounding(largest_exponent, outputs, share) + float_slack(largest_exponent)

@@ -11,6 +11,8 @@ from typing import Any
 from deniable.certificate import (
     COLUMN,
     COLUMN_PASSES,
+    OTHER_COLUMNS,
+    OTHERS_UNCHANGED,
     Certificate,
     compose,
     describe_space,
@@ -66,6 +68,7 @@ def verify(stated: Certificate, space: Space) -> Verification:
     recomputed = json.loads(json.dumps(kernel.guarantee.to_dict()))
     problems += _differences("guarantee", stated.guarantee, recomputed)
     problems += _unsound_counts(stated)
+    problems += _differences("policy", stated.policy, policy.to_dict())
     problems += _differences("document", stated.document, compose(kernel.guarantee, stated.tally()))
     problems += _unsound_clear(stated, kernel, policy)
     return Verification(not problems, tuple(problems), found)
@@ -102,6 +105,8 @@ def _unsound_counts(stated: Certificate) -> Iterator[str]:
         yield "document: a count is not a whole number of at least 0"
     elif not tally.largest <= tally.charged <= tally.tokens:
         yield "document: more tokens are charged than there are"
+    elif tally.tokens and not tally.records:
+        yield "document: tokens of no record"
     if stated.in_clear.get("length", {}).get("count") != tally.tokens:
         yield "in_clear.length.count is not document.tokens"
 
@@ -114,6 +119,7 @@ def _unsound_clear(stated: Certificate, kernel: Kernel, policy: Policy) -> Itera
             yield f"in_clear.{short(key)}: its count is not a whole number of at least 0"
             return
     expected: dict[str, Any] = {key: entry["what"] for key, entry in policy.leaks(counts).items()}
+    expected[OTHER_COLUMNS] = OTHERS_UNCHANGED
     if kernel.exposed_as:
         expected[kernel.exposed_as] = exposure(kernel)
     for key, entry in stated.in_clear.items():
@@ -137,6 +143,6 @@ def _differences(name: str, stated: Any, found: Any, skip: tuple[str, ...] = ())
     if isinstance(stated, float) and isinstance(found, float):
         same = math.isclose(stated, found, rel_tol=TOLERANCE, abs_tol=1e-300)
     else:
-        same = stated == found
+        same = stated == found and isinstance(stated, bool) == isinstance(found, bool)
     shown = [short(v) if isinstance(v, (int, float, str)) else "another" for v in (stated, found)]
     return [] if same else [f"{name}: certificate says {shown[0]}, recomputed {shown[1]}"]

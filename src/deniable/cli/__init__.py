@@ -17,13 +17,30 @@ from deniable.cli.sanitize import sanitize
 from deniable.cli.space import space
 from deniable.cli.verify import verify
 from deniable.errors import DeniableError
+from deniable.pipeline import WorkerLostError
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 INTERNAL = 70
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Group(click.Group):
+    """A group that tells a closed pipe from a promise that doesn't hold (click exits with 1)."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; a reader that has gone away isn't an error."""
+        try:
+            found = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise click.exceptions.Exit(BROKEN_PIPE) from None
+        return found
+
+
+@click.group(
+    cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(package_name="deniable")
 def deniable() -> None:
     """Sanitize text so that its owner can deny it, and say exactly how deniable it is.
@@ -52,7 +69,6 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(arguments: list[str] | None) -> int:  # noqa: PLR0911 (one exit for each way to end)
     try:
         code = deniable.main(arguments, prog_name="deniable", standalone_mode=False)
-        sys.stdout.flush()
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
@@ -64,12 +80,15 @@ def _run(arguments: list[str] | None) -> int:  # noqa: PLR0911 (one exit for eac
         return _say(" ".join(str(error).split()), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return _say(
-            "interrupted; with -o nothing was written, and the same command with --resume goes on",
+            "interrupted; with -o nothing was written, and the same command with --resume goes on "
+            "after what was done of an input file",
             INTERRUPTED,
         )
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
+    except WorkerLostError:
+        return _say(
+            "a worker process was killed (memory?); with -o the same command with --resume goes on",
+            INTERRUPTED,
+        )
     except Exception as error:
         return _say(f"internal error: {_where(error)}; please report it", INTERNAL)
     return code if isinstance(code, int) else 0

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 
 import click
 
 from deniable import progress
 from deniable.cli.options import chosen_space, parameters, set_option, space_options
-from deniable.errors import ParameterError
+from deniable.errors import ParameterError, SpaceError
+from deniable.geometry import diameter
 from deniable.presets import PRESETS
 from deniable.sanitizer import Sanitizer
+from deniable.space import Space
 
 
 @click.command()
@@ -38,6 +41,7 @@ def certify(
     if mechanism is None and preset is None:
         raise ParameterError("say what to certify: --mechanism and --epsilon, or --preset")
     chosen = chosen_space(space, metric, unit_diameter, limit).load()
+    _check_diameter(chosen)
     sanitizer = Sanitizer(mechanism, epsilon, preset=preset, space=chosen, **parameters(settings))
     made, kernel = sanitizer.mechanism, sanitizer.kernel
     found = kernel.certify()
@@ -49,3 +53,13 @@ def certify(
         click.echo(f"claim              {kernel.guarantee.describe()}")
         click.echo(found.describe())
     sys.exit(0 if found.holds else 1)
+
+
+def _check_diameter(space: Space) -> None:
+    """Refuse a space whose file states another diameter than its vectors have."""
+    measured = diameter(space.geometry)
+    if not math.isclose(space.diameter, measured, rel_tol=1e-6, abs_tol=1e-300):
+        raise SpaceError(
+            f"the space states a diameter of {space.diameter:g}, and its vectors have one of "
+            f"{measured:g}; build it again, and empty the cache folder if that doesn't help"
+        )

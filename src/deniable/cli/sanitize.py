@@ -13,16 +13,21 @@ import click
 from tqdm import tqdm
 
 from deniable import progress
-from deniable.certificate import Certificate
+from deniable.certificate import COPIES, Certificate
 from deniable.cli.options import chosen_space, pairs, parameters, set_option, space_options
 from deniable.errors import InputError, ParameterError
-from deniable.files import FORMATS, Batch, open_reader
+from deniable.files import FORMATS, Batch, format_of, open_reader
+from deniable.leaks import SEEN_IN_FULL
 from deniable.mechanism import mechanism as make
 from deniable.pipeline import Job, run
 from deniable.policy import Policy
 from deniable.presets import DEFAULT, PRESETS
 from deniable.sanitizer import Sanitizer
+from deniable.space import Space
 from deniable.tally import Tally
+
+# How many columns that pass in clear are named on stderr.
+SHOWN = 20
 
 
 @click.command()
@@ -107,6 +112,7 @@ def sanitize(
         preset=preset,
         **parameters(settings),
     )
+    _warn_of_format(job, quiet)
     announce = partial(_announce, sanitizer, None if mechanism or quiet else preset or DEFAULT)
     save = partial(_save, certificate)
     with _Bar(job, quiet) as bar:
@@ -170,7 +176,7 @@ def _policy(
 
 def _public_words(name: str) -> set[str]:
     try:
-        text = Path(name).read_text(encoding="utf-8")
+        text = Path(name).read_text(encoding="utf-8-sig")
     except OSError:
         raise InputError(
             f"--keep takes `stopwords` or a file of words; can't read {name}"
@@ -180,6 +186,15 @@ def _public_words(name: str) -> set[str]:
     return {line.strip().lower() for line in text.splitlines() if line.strip()}
 
 
+def _warn_of_format(job: Job, quiet: bool) -> None:
+    if quiet or job.format or job.source == "-" or format_of(job.source):
+        return
+    click.echo(
+        f"deniable: {job.source}: read as txt, its ending names no format; --format names one",
+        err=True,
+    )
+
+
 def _announce(sanitizer: Sanitizer, preset: str | None) -> None:
     """Say in two lines what a preset chose and what that promises."""
     if preset is None:
@@ -187,6 +202,8 @@ def _announce(sanitizer: Sanitizer, preset: str | None) -> None:
     chosen = PRESETS[preset]
     usual = make(chosen.mechanism, **chosen.parameters)
     changed = usual != sanitizer.mechanism or chosen.policy != sanitizer.policy
+    # What a preset says of itself was measured on the embedded space.
+    changed = changed or sanitizer.space.hash != Space.default().hash
     what = "changed by options" if changed else chosen.why
     settings = sanitizer.mechanism.parameters()
     shown = ", ".join(f"{key} {settings[key]}" for key in chosen.parameters)
@@ -231,15 +248,30 @@ def _summarise(found: Certificate, sanitizer: Sanitizer | None) -> None:
     if sanitizer is not None:
         click.echo(f"deniable: promised, {sanitizer.guarantee.describe()}", err=True)
     skipped = f", {document['skipped']:,} broken ones skipped" if document["skipped"] else ""
+    records = "1 record" if document["records"] == 1 else f"{document['records']:,} records"
     click.echo(
-        f"deniable: {document['records']:,} records{skipped}, {document['tokens_charged']:,} of "
-        f"{document['tokens']:,} tokens drawn from the mechanism, the rest handled by the policy; "
+        f"deniable: {records}{skipped}, {document['tokens_charged']:,} of "
+        f"{document['tokens']:,} tokens drawn from the mechanism{_rest(found)}; "
         f"at most {document['largest_record']['epsilon']:.4g} epsilon a record",
         err=True,
     )
     columns = [key.removeprefix("column ") for key in found.in_clear if key.startswith("column ")]
     if columns:
-        click.echo(f"deniable: in clear, because not named: {', '.join(columns)}", err=True)
+        more = f" and {len(columns) - SHOWN:,} more" if len(columns) > SHOWN else ""
+        names = ", ".join(columns[:SHOWN]) + more
+        click.echo(f"deniable: in clear, because not named: {names}", err=True)
+
+
+def _rest(found: Certificate) -> str:
+    """Say what became of the other tokens: those in clear first."""
+    clear = [
+        f"{entry['count']:,} in clear or kept by the mechanism ({name})"
+        if entry["what"].endswith(COPIES)
+        else f"{entry['count']:,} in clear ({name})"
+        for name, entry in found.in_clear.items()
+        if entry["what"].endswith((COPIES, SEEN_IN_FULL))
+    ]
+    return "".join(f", {one}" for one in [*clear, "the rest handled by the policy"])
 
 
 def _write_whole(path: Path, text: str) -> None:
@@ -248,8 +280,10 @@ def _write_whole(path: Path, text: str) -> None:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-            # A certificate is for others to read; a temporary file is not.
-            os.fchmod(file.fileno(), 0o644)
+            # As any new file: mkstemp's own mode is for its owner alone.
+            mask = os.umask(0)
+            os.umask(mask)
+            os.fchmod(file.fileno(), 0o666 & ~mask)
         Path(name).replace(path)
     except OSError as error:
         if name is not None:

@@ -98,7 +98,7 @@ def _start(
 
 def _read_words(path: Path) -> tuple[str, ...]:
     try:
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8-sig") as file:
             return read_words(file)
     except OSError as error:
         raise InputError(f"{path}: can't be read: {error.strerror}") from error

@@ -13,7 +13,7 @@ must fit in memory, and so must one row group of a parquet file.
 """
 
 from deniable.files.journal import find_checkpoint
-from deniable.files.opening import FORMATS, open_reader
+from deniable.files.opening import FORMATS, format_of, open_reader
 from deniable.files.output import open_writer
 from deniable.files.reader import Batch, Reader
 from deniable.files.writer import Writer
@@ -24,6 +24,7 @@ __all__ = [
     "Reader",
     "Writer",
     "find_checkpoint",
+    "format_of",
     "open_reader",
     "open_writer",
 ]

@@ -62,7 +62,9 @@ class Note:
         """Replace the journal in one step."""
         fresh = places.fresh_journal
         text = json.dumps(vars(self))
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        with os.fdopen(
+            os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w"
+        ) as file:
             file.write(text)
         fresh.replace(places.journal)
 
@@ -105,7 +107,10 @@ def _said(different: list[str]) -> str:
     if "input" in different:
         return "the broken run read another input; name that one, or start anew without --resume"
     if {"input size", "input time"} & set(different):
-        return "the input has changed since the broken run; start anew without --resume"
+        return (
+            "the input has changed since the broken run (its size or the time of its last "
+            "change differs); start anew without --resume"
+        )
     return (
         f"this run and the broken one differ in: {', '.join(different)}; repeat the options of "
         "the broken run, or start anew without --resume"

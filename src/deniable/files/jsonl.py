@@ -189,6 +189,7 @@ class JsonReader(TextReader):
                 self._check_columns()
             # What split() saw after the last newline is not a line of its own.
             yield self._batch(texts, records, (pieces[:-1], cells))
+        self._count_broken()
 
     def _cut(self, line: str, at: int) -> tuple[list[str], list[str]] | None:
         """Cut one line; None if it is broken and skipped."""

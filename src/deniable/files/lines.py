@@ -21,6 +21,7 @@ class LineReader(TextReader):
             self._lines.line += text.count("\n")
             lines, ends = split_lines(text)
             yield self._batch(lines, len(lines), ends)
+        self._count_broken()
 
     def render(self, batch: Batch, texts: Sequence[str]) -> bytes:
         """Return the lines with the new texts."""

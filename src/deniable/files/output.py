@@ -140,7 +140,7 @@ class FileWriter(Writer):
 def _lock(part: Path, target: str) -> int:
     """Open the part file and make sure that no other run has it."""
     while True:
-        file = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        file = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

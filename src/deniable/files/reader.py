@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from typing import Any, Self
 from deniable.errors import InputError
 
 Position = dict[str, Any]
+# One word that doesn't begin with a digit.
+_NAME = re.compile(r"[^\W\d][\w.:/-]{0,39}")
 
 
 @dataclass(frozen=True)
@@ -97,22 +100,22 @@ def check_texts(batch: Batch, texts: Sequence[str]) -> None:
 
 def missing_column(source: str, column: str, names: Sequence[str]) -> InputError:
     """Say which column isn't there, and which are."""
-    listed = shown_names(names)
-    if not listed:
+    if not names:
         return InputError(f"{source}: no column {column!r}, and no header that names columns")
-    near = get_close_matches(column, names, n=1, cutoff=0.6)
+    near = get_close_matches(column, names, n=1, cutoff=0.6) if shown_names(names) else []
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return InputError(f"{source}: no column {column!r}{listed}{hint}")
+    return InputError(f"{source}: no column {column!r}{shown_names(names)}{hint}")
 
 
 def shown_names(names: Sequence[str]) -> str:
-    """List the columns that there are, in brackets; nothing if they are hardly names.
+    """List the columns that there are, in brackets; only count them if they are hardly names.
 
-    >>> shown_names(["id", "note"]), shown_names(["x" * 65])
-    (' (there are: id, note)', '')
+    >>> shown_names(["id", "note"]), shown_names(["id", "Alice has a cold"])
+    (' (there are: id, note)', ' (the first record has 2 columns)')
     """
-    # A first line this long is a record of a file without a header, and a record is never shown.
-    if not names or max(map(len, names)) > 64:
+    if not names:
         return ""
-    shown = [name if name.isprintable() else repr(name) for name in names[:20]]
-    return f" (there are: {', '.join(shown)}{', ...' if len(names) > 20 else ''})"
+    # The first line of a file without a header is a record, and a record is never shown.
+    if not all(_NAME.fullmatch(name) for name in names):
+        return f" (the first record has {len(names):,} column{'s' if len(names) > 1 else ''})"
+    return f" (there are: {', '.join(names[:20])}{', ...' if len(names) > 20 else ''})"

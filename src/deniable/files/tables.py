@@ -155,7 +155,7 @@ class TableReader(TextReader):
         if not others:
             return rows, ""
         rest = rows[-1][-1]
-        if not ended and self._dialect.open_ended(rest):
+        if rest and not ended and self._dialect.open_ended(rest):
             if len(rest) > LONGEST:
                 raise self._broken(rows, len(rows) - 1)
             rows.pop()

@@ -46,8 +46,7 @@ class TextReader(Reader):
 
     def _batch(self, texts: list[str], records: int, frame: object, rest: str = "") -> Batch:
         """Build a batch that ends `rest` before the place the source has reached."""
-        self.skipped += self._lines.skipped
-        self._lines.skipped = 0
+        self._count_broken()
         held = len(rest.encode(self._lines.codec)) if rest else 0
         position = {
             **self.settings(),
@@ -56,6 +55,11 @@ class TextReader(Reader):
             "skipped": self.skipped,
         }
         return Batch(texts, records, self._lines.progress(), position, frame, self._widest)
+
+    def _count_broken(self) -> None:
+        """Add the lines that weren't even text; called after the last batch too."""
+        self.skipped += self._lines.skipped
+        self._lines.skipped = 0
 
     def _encode(self, text: str) -> bytes:
         try:

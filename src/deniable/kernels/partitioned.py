@@ -8,19 +8,29 @@ import numpy.typing as npt
 from deniable.certify import Certification, quantiles
 from deniable.errors import ParameterError
 from deniable.guarantee import WITHIN_SETS, Guarantee, Relation
-from deniable.mechanism import Kernel, Mechanism
+from deniable.mechanism import FiniteKernel, Mechanism
 from deniable.partition import Partition
-from deniable.sampling import SLACK, Counts, Floats, Ids, RowTables, log_of, randomness, to_counts
+from deniable.sampling import (
+    Counts,
+    Floats,
+    Ids,
+    RowTables,
+    log_of,
+    randomness,
+    table_slack,
+    to_counts,
+)
 from deniable.space import Space
 
 # A row of every word has as many columns as the largest set; larger sets want a dense kernel.
 LARGEST_SET = 1024
 
 
-class PartitionKernel(Kernel):
+class PartitionKernel(FiniteKernel):
     """One table for each set; `log_weights[i]` is the square array of set i.
 
-    Words in `fixed` are copied as they are (CusText+'s stop words): nothing is promised for them.
+    Words in `fixed` are copied as they are (CusText+'s stop words), and so are words alone in
+    their set: nothing is promised for them.
     """
 
     def __init__(
@@ -35,8 +45,11 @@ class PartitionKernel(Kernel):
         self.mechanism, self.space, self.partition = mechanism, space, partition
         self.outputs = np.arange(len(space), dtype=np.int64)
         self._log_weights = log_weights
-        self._fixed = np.zeros(len(space), dtype=np.bool_) if fixed is None else fixed
         self._labels = partition.labels
+        # A word alone in its set can only become itself.
+        alone: npt.NDArray[np.bool_] = (partition.sizes == 1)[self._labels]
+        self._fixed = alone if fixed is None else fixed | alone
+        self.exposed_as = _exposed_as(fixed, alone)
         self._counts = self._make_counts()
         self._tables = RowTables(self._counts)
         self._padded = _padded_members(partition)
@@ -71,7 +84,7 @@ class PartitionKernel(Kernel):
             unit="token",
             relation=Relation(WITHIN_SETS, covered=covered),
             epsilon=float(self.mechanism.epsilon),
-            slack=SLACK,
+            slack=table_slack(int(sizes.max())),
             reveals=reveals,
             paper=paper,
         )
@@ -159,6 +172,11 @@ class PartitionKernel(Kernel):
             losses=quantiles(every),
             reveals=self.guarantee.reveals,
         )
+
+
+def _exposed_as(fixed: npt.NDArray[np.bool_] | None, alone: npt.NDArray[np.bool_]) -> str:
+    names = ["stop words"] if fixed is not None else []
+    return ", ".join([*names, "words alone in their set"] if alone.any() else names)
 
 
 def check_set_size(name: str, size: int) -> None:

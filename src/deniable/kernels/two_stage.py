@@ -34,7 +34,7 @@ class TwoStageKernel(DenseKernel):
         self.log_p1 = _log_softmax(-self.rate1 * self.between)
         largest = float(self.between.max(initial=0.0))
         self.exponent = self.rate1 * largest + self.rate2 * space.diameter
-        self.rounding = rounding(self.exponent)
+        self.rounding = rounding(self.exponent, len(space))
         self.guarantee = self._promise()
 
     def _promise(self) -> Guarantee:
@@ -47,7 +47,7 @@ class TwoStageKernel(DenseKernel):
             unit="token",
             relation=Relation(METRIC, metric=f"{metric}, k = {self.k:g}", diameter=diameter),
             epsilon=float(self.mechanism.epsilon),
-            slack=promised_slack(self.exponent),
+            slack=promised_slack(self.exponent, len(self.space)),
             paper="Theorem 5 claims epsilon |f'(x) - f'(x')| under assumptions that may fail; "
             "certify counts the pairs for which they do",
         )

@@ -2,7 +2,7 @@
 
     P1(C | x)    = exp(-s (eps / 4) k |C_x - C|) / Z1        over the clusters, |.| of centroids
     P2(y | x, C) = exp(-s (eps / 4) d(x, y) / Delta) / Z2    over the words of C
-    Delta        = max(1, largest - smallest distance of the space)
+    Delta        = max(1, diameter of the space)
 
 (Figure 2 of the paper: eps / 2 for each stage, and the exponential mechanism's own 1/2.)
 Each stage loses twice its numerator's part, so with s = 1, for all pairs and every k,
@@ -105,7 +105,7 @@ class CluSanT(Mechanism):
 
     def _tight_scale(self, space: Space, partition: Partition) -> float:
         key = ("tight-clusant", space.hash, self.epsilon, self.k, repr(self.clusters))
-        found = cache.load_number(key)
+        found = cache.load_number(key, 1.0, LARGEST_SCALE)
         if found is None:
 
             def worst_at(scale: float) -> float:

@@ -128,9 +128,7 @@ class CusTextPlus(CusText):
     def bind(self, space: Space) -> PartitionKernel:
         """Make the sampler; stop words keep their row to themselves but stay possible outputs."""
         fixed = np.array([word in STOPWORDS for word in space.words], dtype=np.bool_)
-        kernel = self._kernel(space, fixed)
-        kernel.exposed_as = "stop words"
-        return kernel
+        return self._kernel(space, fixed)
 
 
 def _checked_mapping(mapping: Any) -> Mapping:

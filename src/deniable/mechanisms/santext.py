@@ -79,7 +79,7 @@ class SanTextKernel(DenseKernel):
             unit="token",
             relation=Relation(METRIC, metric=space.metric, diameter=space.diameter),
             epsilon=float(mechanism.epsilon),
-            slack=promised_slack(self.rate * space.diameter),
+            slack=promised_slack(self.rate * space.diameter, len(space)),
         )
 
     def log_weights(self, ids: Ids) -> Floats:
@@ -115,8 +115,9 @@ def closed_form(
     The loss of the integer tables is at most L + rounding, and the promise is eps d + slack. With
     fewer `outputs` (santext+) the triangle inequality makes L an upper bound.
     """
-    added = rounding(rate * space.diameter, share)
-    slack = promised_slack(rate * space.diameter, share)
+    drawn = len(space) if outputs is None else len(outputs)
+    added = rounding(rate * space.diameter, drawn, share)
+    slack = promised_slack(rate * space.diameter, drawn, share)
     normaliser = log_normalisers(space, rate, outputs)
     count = len(space)
 
@@ -168,7 +169,7 @@ def _over_rows(block: Callable[[Ids], T], count: int, what: str) -> Iterator[T]:
 def tight_scale(space: Space, epsilon: float, outputs: Ids | None = None) -> float:
     """Return the largest s for which L(x, x') <= eps d(x, x') holds for every pair."""
     key = ("tight-santext", space.hash, epsilon, 0 if outputs is None else len(outputs))
-    found = cache.load_number(key)
+    found = cache.load_number(key, 1.0, 2.0)
     if found is None:
 
         def worst_at(scale: float) -> float:

@@ -104,7 +104,7 @@ class SanTextPlusKernel(DenseKernel):
             unit="token",
             relation=Relation(PROTECTED, covered, self.space.metric, self.space.diameter),
             epsilon=float(self.mechanism.epsilon),
-            slack=promised_slack(self.rate * self.space.diameter, self.p),
+            slack=promised_slack(self.rate * self.space.diameter, hidden, self.p),
             reveals=reveals,
         )
 

@@ -123,7 +123,8 @@ def _too_many(word: bytes) -> bool:
 
 def _decode(word: bytes, path: Path, number: int) -> str:
     try:
-        text = word.decode("utf-8")
+        # Editors put a byte order mark before the first word.
+        text = word.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise SpaceError(f"{path}: the word in line {number} isn't UTF-8") from error
     if not text:

@@ -1,24 +1,16 @@
 """From a file to a file: batches are read, sanitized by one or several processes, and written.
 
 Batches go out in the order in which they came in. Only a few are in flight, so memory doesn't
-grow with the file. Every process keys its own generator from the operating system.
+grow with the file.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
+from operator import attrgetter
 from pathlib import Path
-from threading import Thread
 from typing import Any, Literal
 
 from deniable.certificate import Certificate
@@ -29,13 +21,10 @@ from deniable.policy import Policy
 from deniable.sanitizer import Sanitizer
 from deniable.space import Space
 from deniable.tally import Tally
+from deniable.workers import Workers
 
 Done = tuple[Batch, list[str], Tally]
 Watcher = Callable[[Batch, Tally], None]
-
-
-class WorkerLostError(RuntimeError):
-    """A worker process was killed; what is written so far is kept, as after any break."""
 
 
 @dataclass(frozen=True)
@@ -145,61 +134,13 @@ def _in_processes(
     sanitizer: Sanitizer, choice: SpaceChoice, reader: Reader, workers: int
 ) -> Iterator[Done]:
     """Hand batches to processes that each bind the mechanism for themselves."""
-    settings = (choice, sanitizer.mechanism, sanitizer.policy)
-    pool = ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=partial(_start, *settings)
-    )
-    waiting: deque[tuple[Batch, Future[tuple[list[str], Tally]]]] = deque()
-    try:
-        for batch in reader.batches():
-            with _interrupts_held():
-                waiting.append((batch, pool.submit(_work, batch.texts)))
-            if len(waiting) > workers:
-                yield _next(waiting)
-        while waiting:
-            yield _next(waiting)
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    prepare = partial(_texts_sanitizer, choice, sanitizer.mechanism, sanitizer.policy)
+    with Workers(workers, prepare) as pool:
+        for batch, (texts, tally) in pool.in_order(reader.batches(), attrgetter("texts")):
+            yield batch, texts, tally
 
 
-def _next(waiting: deque[tuple[Batch, Future[tuple[list[str], Tally]]]]) -> Done:
-    batch, future = waiting.popleft()
-    try:
-        texts, tally = future.result()
-    except BrokenProcessPool:
-        raise WorkerLostError from None
-    return batch, texts, tally
-
-
-class _Worker:
-    """The sanitizer of this worker process."""
-
-    sanitizer: Sanitizer
-
-
-@contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back while workers start: they inherit that, and the parent decides."""
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-
-def _start(choice: SpaceChoice, mechanism: Mechanism, policy: Policy) -> None:
-    Thread(target=_end_with_parent, daemon=True).start()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _Worker.sanitizer = Sanitizer(mechanism, space=choice.load(), policy=policy)
-
-
-def _work(texts: list[str]) -> tuple[list[str], Tally]:
-    return _Worker.sanitizer.sanitize_texts(texts)
+def _texts_sanitizer(
+    choice: SpaceChoice, mechanism: Mechanism, policy: Policy
+) -> Callable[[list[str]], tuple[list[str], Tally]]:
+    return Sanitizer(mechanism, space=choice.load(), policy=policy).sanitize_texts

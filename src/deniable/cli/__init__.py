@@ -17,7 +17,7 @@ from deniable.cli.sanitize import sanitize
 from deniable.cli.space import space
 from deniable.cli.verify import verify
 from deniable.errors import DeniableError
-from deniable.pipeline import WorkerLostError
+from deniable.workers import WorkerLostError
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141

@@ -15,7 +15,9 @@ import pytest
 
 import toys
 from deniable import Certificate, Guarantee, Policy, Relation, Sanitizer, mechanisms
+from deniable.audit import audit
 from deniable.errors import CertificateError, DeniableError, ParameterError
+from deniable.kernels import noisy
 
 TEXT = "The red w5, and blue of W9! 1234 it's unknown a@b.org"
 WANTED = {"mechanism", "parameters", "space", "policy", "guarantee", "document", "in_clear"}
@@ -25,6 +27,12 @@ def made(name: str = "santext", **parameters: Any) -> tuple[Sanitizer, Certifica
     given = next(toys.settings_of(name, mechanisms()[name]))
     sanitizer = Sanitizer(name, 1.0, space=toys.space("random"), **{**given, **parameters})
     return sanitizer, sanitizer.sanitize(TEXT).certificate
+
+
+@pytest.fixture(autouse=True)
+def quick_audits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is looked at here is the comparison, not how many samples an audit draws."""
+    monkeypatch.setattr(noisy, "audit", partial(audit, draws=200))
 
 
 @pytest.mark.parametrize("name", mechanisms())

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import toys
 from deniable import mechanism, mechanisms
 from deniable.certify import losses_between, tighten
-from deniable.kernels import two_stage
+from deniable.kernels import exponential, two_stage
+from deniable.kernels.exponential import ExponentialKernel
 from deniable.kernels.two_stage import TwoStageKernel
-from deniable.mechanisms import clusant, santext
-from deniable.mechanisms.santext import SanTextKernel
+from deniable.mechanisms import clusant
 
 
 def kernel_of(name: str, **more: Any) -> Any:
@@ -30,11 +30,11 @@ def kernel_of(name: str, **more: Any) -> Any:
 def test_too_little_noise_is_seen(name: str, large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel that draws with twice its scale claims what isn't so."""
     if large:
-        for module in (santext, two_stage):
+        for module in (exponential, two_stage):
             monkeypatch.setattr(module, "is_small", lambda *_: False)
     kernel = kernel_of(name)
     assert kernel.certify().holds
-    if isinstance(kernel, SanTextKernel):
+    if isinstance(kernel, ExponentialKernel):
         kernel.rate *= 2.5
     elif isinstance(kernel, TwoStageKernel):
         kernel.rate1, kernel.rate2 = 2.5 * kernel.rate1, 2.5 * kernel.rate2
@@ -107,7 +107,7 @@ def test_calibration_is_found_in_the_cache(name: str, monkeypatch: pytest.Monkey
     def never(*_: object, **__: object) -> float:
         raise AssertionError("computed again")
 
-    monkeypatch.setattr(santext, "tighten", never)
+    monkeypatch.setattr(exponential, "tighten", never)
     monkeypatch.setattr(clusant, "tighten", never)
     again = kernel_of(name, calibrate="tight")
     ids = np.arange(16)

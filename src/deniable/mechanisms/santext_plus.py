@@ -26,8 +26,9 @@ from deniable.certify import brute_force as look_at_all
 from deniable.errors import ParameterError
 from deniable.guarantee import PROTECTED, Guarantee, Relation
 from deniable.kernels.dense import DenseKernel
+from deniable.kernels.exponential import Measure, closed_form, tight_scale
 from deniable.mechanism import Ids, check_positive, register
-from deniable.mechanisms.santext import SanText, closed_form, tight_scale
+from deniable.mechanisms.santext import SanText
 from deniable.sampling import Counts, Floats, promised_slack, to_counts
 from deniable.space import Space
 
@@ -72,7 +73,7 @@ class SanTextPlus(SanText):
         sensitive = np.arange(len(space) - max(1, round(self.w * len(space))), len(space))
         scale = 1.0
         if self.calibrate == "tight":
-            scale = tight_scale(space, self.epsilon, sensitive)
+            scale = tight_scale(Measure(space), self.epsilon, sensitive)
         return SanTextPlusKernel(self, space, scale, sensitive.astype(np.int64))
 
 
@@ -160,7 +161,7 @@ class SanTextPlusKernel(DenseKernel):
         """Check both promises; the one about sensitive outputs is checked for all pairs."""
         if not is_small(self):
             epsilon = self.guarantee.epsilon
-            bound = closed_form(self.space, self.rate, epsilon, self.sensitive, self.p)
+            bound = closed_form(Measure(self.space), self.rate, epsilon, self.sensitive, self.p)
             return from_bound(self, self._within_sensitive(bound))
         found, umldp = look_at_all(self), self._umldp()
         note = f"over sensitive outputs, any pair: {umldp:.6f} of what is promised"

@@ -1,0 +1,36 @@
+"""Kernels that add continuous noise: nothing finite to recompute, so the theorem is audited."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+
+from deniable import parallel
+from deniable.audit import audit
+from deniable.certify import Certification
+from deniable.mechanism import Ids, Kernel
+
+# A block of noisy points is compared with every word at once; this many numbers fill 32 MB.
+BLOCK = 8_000_000
+MOST_ROWS = 512
+
+
+class NoisyKernel(Kernel):
+    """A kernel that is given by what it does to a block of words."""
+
+    @abstractmethod
+    def perturb(self, words: Ids) -> Ids:
+        """Return one output for each word, each with noise of its own."""
+
+    def draws(self, words: Ids, how_many: Ids) -> Ids:
+        """Return `how_many[i]` outputs of `words[i]`, one word after the other."""
+        every = np.repeat(words, how_many)
+        step = max(1, min(MOST_ROWS, BLOCK // len(self.space)))
+        runs = (every[i : i + step] for i in range(0, len(every), step))
+        found = list(parallel.in_threads(self.perturb, runs))
+        return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+
+    def certify(self) -> Certification:
+        """Audit the theorem with samples of this very kernel."""
+        return audit(self)

@@ -18,7 +18,16 @@ EPSILONS = (0.05, 1.5, 40.0, 3000.0)
 # A mechanism that isn't named here is tried with its defaults.
 PARAMETERS: dict[str, tuple[dict[str, Any], ...]] = {
     "santext+": ({"w": 0.5, "p": 0.3}, {"w": 1.0, "p": 1.0}, {"w": 0.3, "p": 1.0}),
-    "custext": ({"K": 4}, {"K": 20, "normalize": "set"}),
+    "custext": (
+        {"K": 4},
+        {"K": 20, "normalize": "set"},
+        {"K": 3, "mapping": "aggressive"},
+        {"K": 5, "mapping": "balanced"},
+        {"K": 4, "mapping": "conservative"},
+        {"K": 2, "pos": (("red", "blue"), ("the", "w3"))},
+    ),
+    "permute-and-flip": ({"K": 4}, {"K": 6, "mapping": "balanced", "normalize": "set"}),
+    "randomised-response": ({"K": 4}, {"K": 5, "mapping": "aggressive"}),
     "custext+": ({"K": 4, "normalize": "set"},),
     "clusant": ({"clusters": 5, "k": 0.01}, {"clusters": 3, "k": 5.0}),
     "mahalanobis": ({"lam": 0.2}, {"lam": 0.95}),

@@ -64,6 +64,14 @@ class Partition:
         return cls(np.concatenate(arrays), starts)
 
 
+@dataclass(frozen=True)
+class Kinds:
+    """Words by kind (a public property of words, such as their part of speech)."""
+
+    groups: tuple[Ids, ...]
+    label: str
+
+
 def from_words(space: Space, sets: Sequence[Sequence[str]], what: str) -> Partition:
     """Make a partition from a user's lists of words; refuse overlaps, gaps and unknown words."""
     found: list[list[int]] = []
@@ -85,14 +93,20 @@ def from_words(space: Space, sets: Sequence[Sequence[str]], what: str) -> Partit
     return Partition.of(found)
 
 
-def nearest_first(space: Space, size: int, closeness: Closeness) -> Partition:
-    """Return Algorithm 1's partition into sets of `size` words, from the cache if it is there."""
+def nearest_first(
+    space: Space, size: int, closeness: Closeness, kinds: Kinds | None = None
+) -> Partition:
+    """Return Algorithm 1's partition into sets of `size` words, from the cache if it is there.
+
+    With `kinds` (parts of speech) no set mixes words of two kinds.
+    """
     saved = not callable(closeness.similarity)
-    key = ("partition", space.hash, size, closeness.label)
+    key = ("partition", space.hash, size, closeness.label, "" if kinds is None else kinds.label)
     found = cache.load_array(key) if saved else None
     if found is not None and _is_partition(found, len(space)):
         return Partition(found[0].astype(np.int64), _starts(found[1], len(space)))
-    partition = _nearest_first(len(space), size, closeness)
+    parts = [np.arange(len(space), dtype=np.int64)] if kinds is None else kinds.groups
+    partition = Partition.of([s for ids in parts for s in _nearest_first(ids, size, closeness)])
     if saved:
         marks = np.zeros((2, len(space)), dtype=np.int64)
         marks[0] = partition.members
@@ -112,10 +126,10 @@ def _starts(marks: npt.NDArray[np.generic], count: int) -> Ids:
     return np.append(np.flatnonzero(marks), count).astype(np.int64)
 
 
-def _nearest_first(count: int, size: int, closeness: Closeness) -> Partition:
-    search = _Search(count, size, closeness)
+def _nearest_first(ids: Ids, size: int, closeness: Closeness) -> list[Ids]:
+    search = _Search(ids, size, closeness)
     sets: list[Ids] = []
-    steps = max(1, count // size)
+    steps = max(1, len(ids) // size)
     for _ in progress.track(range(steps), "mapping", total=steps):
         if search.left < size:
             break
@@ -125,7 +139,7 @@ def _nearest_first(count: int, size: int, closeness: Closeness) -> Partition:
         sets[-1] = np.append(sets[-1], rest)
     elif len(rest):
         sets.append(rest)
-    return Partition.of(sets)
+    return sets
 
 
 class _Search:
@@ -136,13 +150,14 @@ class _Search:
     free are its set; only if too few are left is its whole row looked at again.
     """
 
-    def __init__(self, count: int, size: int, closeness: Closeness) -> None:
+    def __init__(self, ids: Ids, size: int, closeness: Closeness) -> None:
         self._closeness, self._size = closeness, size
-        self._free = np.ones(count, dtype=np.bool_)
-        self._ids = np.arange(count, dtype=np.int64)
+        self._free = np.zeros(len(closeness.space), dtype=np.bool_)
+        self._free[ids] = True
+        self._ids = ids
         self._ranked: dict[int, tuple[Ids, bool]] = {}
         self._first = 0
-        self.left = count
+        self.left = len(ids)
 
     def take(self) -> Ids:
         """Remove the first free word and its nearest free ones, nearest first."""
@@ -162,7 +177,7 @@ class _Search:
         left = np.flatnonzero(self._free).astype(np.int64)
         if len(left) == 0:
             return left
-        distance = self._distances(left[:1], left)[0]
+        distance = _growing(self._closeness, left[:1], left)[0]
         distance[0] = -np.inf
         return left[np.argsort(distance, kind="stable")]
 
@@ -176,21 +191,26 @@ class _Search:
 
     def _rank(self, words: Ids, keep: int) -> list[Ids]:
         """Return the `keep` nearest free words of each word, itself first."""
-        ids = self._ids[self._free[self._ids]]
-        distance = self._distances(words, ids)
-        distance[np.arange(len(words)), np.searchsorted(ids, words)] = -np.inf
-        return [ids[_smallest(row, keep)] for row in distance]
+        return nearest(self._closeness, words, self._ids[self._free[self._ids]], keep)
 
-    def _distances(self, words: Ids, ids: Ids) -> Floats:
-        """Return something that grows with the distance of each word to each id."""
-        if callable(self._closeness.similarity):
-            return -self._closeness.between(words, ids)
-        geometry = self._closeness.geometry
-        # All three metrics grow with |x - y|^2, of which |x|^2 is the same for all y.
-        found: Floats = geometry.points[words] @ geometry.points[ids].T
-        found *= -2.0
-        found += geometry.squares[ids]
-        return found
+
+def nearest(closeness: Closeness, words: Ids, ids: Ids, keep: int) -> list[Ids]:
+    """Return the `keep` nearest of `ids` (sorted) for each word (one of them), itself first."""
+    distance = _growing(closeness, words, ids)
+    distance[np.arange(len(words)), np.searchsorted(ids, words)] = -np.inf
+    return [ids[_smallest(row, keep)] for row in distance]
+
+
+def _growing(closeness: Closeness, words: Ids, ids: Ids) -> Floats:
+    """Return something that grows with the distance of each word to each id."""
+    if callable(closeness.similarity):
+        return -closeness.between(words, ids)
+    geometry = closeness.geometry
+    # All three metrics grow with |x - y|^2, of which |x|^2 is the same for all y.
+    found: Floats = geometry.points[words] @ geometry.points[ids].T
+    found *= -2.0
+    found += geometry.squares[ids]
+    return found
 
 
 def _smallest(values: Floats, size: int) -> Ids:

@@ -1,6 +1,8 @@
-"""Kernels that stay within one set of a partition: small tables, made once, drawn from fast."""
+"""Kernels whose words share small output sets: small tables, made once, drawn from fast."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -8,8 +10,8 @@ import numpy.typing as npt
 from deniable.certify import Certification, quantiles
 from deniable.errors import ParameterError
 from deniable.guarantee import WITHIN_SETS, Guarantee, Relation
+from deniable.mappings import Mapping
 from deniable.mechanism import FiniteKernel, Mechanism
-from deniable.partition import Partition
 from deniable.sampling import (
     Counts,
     Floats,
@@ -27,67 +29,84 @@ LARGEST_SET = 1024
 
 
 class PartitionKernel(FiniteKernel):
-    """One table for each set; `log_weights[i]` is the square array of set i.
+    """One table for each group: `log_weights[i]` has its words as rows, its outputs as columns.
 
-    Words in `fixed` are copied as they are (CusText+'s stop words), and so are words alone in
-    their set: nothing is promised for them.
+    Words in `fixed` are copied as they are (CusText+'s stop words), and so are words whose only
+    output they are themselves. Nothing is promised for them, nor for a word that shares its
+    output set with no other word.
     """
 
     def __init__(
         self,
         mechanism: Mechanism,
         space: Space,
-        partition: Partition,
+        mapping: Mapping,
         log_weights: list[Floats],
         fixed: npt.NDArray[np.bool_] | None = None,
         paper: str = "",
     ) -> None:
-        self.mechanism, self.space, self.partition = mechanism, space, partition
+        self.mechanism, self.space, self.mapping = mechanism, space, mapping
         self.outputs = np.arange(len(space), dtype=np.int64)
         self._log_weights = log_weights
-        self._labels = partition.labels
-        # A word alone in its set can only become itself.
-        alone: npt.NDArray[np.bool_] = (partition.sizes == 1)[self._labels]
+        self._labels = mapping.groups.labels
+        self._widths = np.array([len(outputs) for outputs in mapping.outputs], dtype=np.int64)
+        alone: npt.NDArray[np.bool_] = (self._widths == 1)[self._labels]
         self._fixed = alone if fixed is None else fixed | alone
         self.exposed_as = _exposed_as(fixed, alone)
+        self._padded = _padded_outputs(mapping, self._widths)
         self._counts = self._make_counts()
         self._tables = RowTables(self._counts)
-        self._padded = _padded_members(partition)
         self.guarantee = self._promise(paper)
 
     def _make_counts(self) -> Counts:
         """Return one row for each word, in the order of the words; unused columns are 0."""
-        width = int(self.partition.sizes.max())
+        width = int(self._widths.max())
         check_set_size("the largest set", width)
         counts = np.zeros((len(self.space), width), dtype=np.uint64)
         for i, logs in enumerate(self._log_weights):
-            members = self.partition[i]
+            members = self.mapping.groups[i]
             weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-            counts[members, : len(members)] = to_counts(weights)
-            for position in np.flatnonzero(self._fixed[members]):
-                counts[members[position]] = 0
-                counts[members[position], position] = 1 << 63
+            counts[members, : self._widths[i]] = to_counts(weights)
+        fixed = np.flatnonzero(self._fixed)
+        counts[fixed] = 0
+        counts[fixed, self._own_columns(fixed)] = 1 << 63
         return counts
 
+    def _own_columns(self, words: Ids) -> Ids:
+        """Return where each word stands among its own outputs."""
+        found: Ids = np.argmax(self._padded[self._labels[words]] == words[:, None], axis=1)
+        return found
+
     def _promise(self, paper: str) -> Guarantee:
-        sizes = self.partition.sizes
+        sizes = self.mapping.groups.sizes
         hidden = np.bincount(self._labels, ~self._fixed, minlength=len(sizes))
         pairs = len(self.space) * (len(self.space) - 1)
         covered = float((hidden * (hidden - 1)).sum() / pairs) if pairs else 1.0
-        reveals: tuple[str, ...] = (
-            f"which of the {len(sizes):,} output sets the word is in, with certainty: "
-            f"{self.partition.bits:.2f} of {np.log2(len(self.space)):.2f} bits",
-        )
-        if self._fixed.any():
-            reveals += (f"{self._fixed.sum():,} words of the space are copied as they are",)
         return Guarantee(
             unit="token",
             relation=Relation(WITHIN_SETS, covered=covered),
             epsilon=float(self.mechanism.epsilon),
-            slack=table_slack(int(sizes.max())),
-            reveals=reveals,
+            slack=table_slack(int(self._widths.max())),
+            reveals=tuple(self._revealed()),
             paper=paper,
         )
+
+    def _revealed(self) -> Iterator[str]:
+        groups = self.mapping.groups
+        if self.mapping.is_closed:
+            yield (
+                f"which of the {len(groups):,} output sets the word is in, with certainty: "
+                f"{groups.bits:.2f} of {np.log2(len(self.space)):.2f} bits"
+            )
+        else:
+            yield (
+                f"which of the {len(groups):,} overlapping output sets the word has, as far as the "
+                "output is in few of them: words whose sets differ may be told apart with certainty"
+            )
+            alone = self.mapping.left_alone
+            yield f"{alone:.2%} of the words share their output set with no other: no promise"
+        if self._fixed.any():
+            yield f"{self._fixed.sum():,} words of the space are copied as they are"
 
     def log_probs(self, ids: npt.ArrayLike) -> Floats:
         """Return the log-probabilities of the integer tables; -inf outside the word's set."""
@@ -98,15 +117,15 @@ class PartitionKernel(FiniteKernel):
         words = np.asarray(ids, dtype=np.int64)
         rows = np.full((len(words), self._counts.shape[1]), -np.inf)
         for row, word in zip(rows, words, strict=True):
-            row[: len(self.partition[self._labels[word]])] = self._formula_row(int(word))
+            row[: self._widths[self._labels[word]]] = self._formula_row(int(word))
         return self._spread(words, rows)
 
     def _formula_row(self, word: int) -> Floats:
         label = self._labels[word]
-        position = int(np.flatnonzero(self.partition[label] == word)[0])
+        position = int(np.flatnonzero(self.mapping.groups[label] == word)[0])
         logs = self._log_weights[label][position]
         if self._fixed[word]:
-            return np.where(np.arange(len(logs)) == position, 0.0, -np.inf)
+            return np.where(self.mapping.outputs[label] == word, 0.0, -np.inf)
         logs = logs - logs.max()
         return np.asarray(logs - np.log(np.exp(logs).sum()), dtype=np.float64)
 
@@ -145,12 +164,12 @@ class PartitionKernel(FiniteKernel):
         """Look at every pair of every set, through each output's largest and smallest entry."""
         logs = log_of(self._counts)
         worst, pair, losses, pairs = 0.0, None, [np.empty(0)], 0
-        for i in range(len(self.partition)):
-            members = self.partition[i]
+        for i in range(len(self.mapping.groups)):
+            members = self.mapping.groups[i]
             hidden = members[~self._fixed[members]]
             if len(hidden) < 2:
                 continue
-            table = logs[hidden][:, : len(members)]
+            table = logs[hidden][:, : self._widths[i]]
             found = _pair_losses(table)
             losses.append(found[np.triu_indices(len(hidden), 1)])
             pairs += len(losses[-1])
@@ -175,6 +194,7 @@ class PartitionKernel(FiniteKernel):
 
 
 def _exposed_as(fixed: npt.NDArray[np.bool_] | None, alone: npt.NDArray[np.bool_]) -> str:
+    # A word alone in a set of one can only become itself.
     names = ["stop words"] if fixed is not None else []
     return ", ".join([*names, "words alone in their set"] if alone.any() else names)
 
@@ -195,10 +215,9 @@ def _pair_losses(table: Floats) -> Floats:
     return found
 
 
-def _padded_members(partition: Partition) -> Ids:
-    """Return one row of word ids for each set, padded with -1."""
-    padded = np.full((len(partition), int(partition.sizes.max())), -1, dtype=np.int64)
-    labels = np.repeat(np.arange(len(partition)), partition.sizes)
-    within = np.arange(len(partition.members)) - partition.starts[labels]
-    padded[labels, within] = partition.members
+def _padded_outputs(mapping: Mapping, widths: Ids) -> Ids:
+    """Return one row of word ids for each group, padded with -1."""
+    padded = np.full((len(widths), int(widths.max())), -1, dtype=np.int64)
+    for row, outputs in zip(padded, mapping.outputs, strict=True):
+        row[: len(outputs)] = outputs
     return padded

@@ -1,0 +1,60 @@
+"""Permute and flip inside small output sets (McKenna, Sheldon 2020), to compare with CusText.
+
+The outputs of the set of x are put into a random order; each in turn is taken with chance
+
+    p_y = exp(s_C eps (u(x, y) - max u) / 2)         u as in CusText, of sensitivity 1
+
+until one is taken (the best has chance 1). Then P(y | x) = p_y times the integral over s in
+(0, 1) of the product of (1 - s p_z) over z other than y (`scaling.py`).
+
+Promise: eps between words that share one output set, by McKenna and Sheldon's Theorem 1, and by
+`certify`, which recomputes it. It never does worse than the exponential mechanism at the same
+nominal eps; once both are calibrated to the same recomputed loss (`tight`), little of that is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.geometry import Floats
+from deniable.mapped import MappedMechanism
+from deniable.mechanism import CALIBRATIONS, check_choice, register
+from deniable.mechanisms.custext import NORMALIZATIONS, CusText, normalized
+from deniable.scaling import permute_and_flip, tight_scale
+
+
+@register
+@dataclass(frozen=True)
+class PermuteAndFlip(MappedMechanism):
+    """Permute and flip inside small output sets."""
+
+    name = "permute-and-flip"
+    summary = "custext with permute-and-flip in place of the exponential mechanism"
+    promise = "epsilon, between words of one output set only; the set is revealed"
+    source = "McKenna and Sheldon, NeurIPS 2020, Algorithm 1, in Chen et al.'s sets"
+    cost = "as custext"
+    explains = CusText.explains
+
+    normalize: str = "word"
+    calibrate: str = "paper"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("calibrate", self.calibrate, CALIBRATIONS)
+        check_choice("normalize", self.normalize, NORMALIZATIONS)
+
+    def rows(
+        self,
+        closeness: Floats,
+        own: npt.NDArray[np.int64],  # noqa: ARG002 (scores are all it needs)
+        hidden: npt.NDArray[np.bool_],
+    ) -> Floats:
+        """Return the log-probabilities of permute and flip."""
+        score = normalized(closeness, self.normalize)
+        scale = 1.0
+        if self.calibrate == "tight":
+            scale = tight_scale(score[hidden], float(self.epsilon), permute_and_flip)
+        return permute_and_flip(score * (scale * self.epsilon / 2.0))

@@ -27,6 +27,7 @@ PARAMETERS: dict[str, tuple[dict[str, Any], ...]] = {
         {"K": 2, "pos": (("red", "blue"), ("the", "w3"))},
     ),
     "permute-and-flip": ({"K": 4}, {"K": 6, "mapping": "balanced", "normalize": "set"}),
+    "optimal": ({"K": 4}, {"K": 6, "bayes_cap": 0.4}, {"K": 5, "adaptive": True}),
     "randomised-response": ({"K": 4}, {"K": 5, "mapping": "aggressive"}),
     "custext+": ({"K": 4, "normalize": "set"},),
     "clusant": ({"clusters": 5, "k": 0.01}, {"clusters": 3, "k": 5.0}),

@@ -280,7 +280,7 @@ def test_custext_on_glove_reveals_its_set(shared_data: Any) -> None:
     space = Space.load(path, limit=4000)
     kernel: Any = mechanism("custext", epsilon=1.0, K=20, normalize="word").bind(space)
     assert kernel.certify().covered == pytest.approx(19 / 3999)
-    sets = [kernel.partition[i] for i in range(len(kernel.partition))]
+    sets = kernel.mapping.outputs
     worst = [losses(np.exp(kernel.log_probs(one)[:, one]).tolist()).max() for one in sets]
     assert 0.52 - 0.02 <= np.median(worst) <= 0.61 + 0.02
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import toys
@@ -22,6 +23,7 @@ from deniable.errors import DeniableError
 from deniable.files import open_reader
 from deniable.plan import Plan
 from deniable.stock import Stock
+from deniable.strategy import STRATEGIES, EachToken
 
 # Unknown words, a name, numbers, an identifier, an address, symbols, and words in other scripts.
 SECRETS = (
@@ -69,22 +71,28 @@ def test_no_unknown_token_passes_unless_declared(name: str, policy: Policy) -> N
     assert "unknown word" in out.certificate.in_clear
 
 
+def whole() -> Any:
+    """The end of the one record that TEXT is."""
+    return np.array([len(TEXT.split(" "))])
+
+
 def public_objects(sanitizer: Sanitizer) -> Iterator[Any]:
     """Yield everything that a debugger or a log may print."""
     out = sanitizer.sanitize(TEXT)
     texts, tally = sanitizer.sanitize_texts([TEXT, "red"])
-    drawn = sanitizer.plan.replace(TEXT.split(" "), sanitizer.kernel)
+    drawn = sanitizer.plan.replace(TEXT.split(" "), sanitizer.chooser, whole())
     yield from (sanitizer, sanitizer.kernel, sanitizer.mechanism, sanitizer.guarantee)
-    yield from (sanitizer.space, sanitizer.policy, sanitizer.plan, drawn, sanitizer._source)
+    yield from (sanitizer.space, sanitizer.policy, sanitizer.plan, drawn, sanitizer.chooser)
     yield from (out, out.certificate, out.tokens, texts, tally, tally.to_dict())
     yield from (out.certificate.verify(sanitizer.space), sanitizer.kernel.certify())
     yield from (sanitizer.policy.decide(secret, sanitizer.space.index) for secret in SECRETS)
     yield from drawn.decisions
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", ["santext", "custext", "clusant"])
-def test_no_repr_shows_private_text(name: str) -> None:
-    for one in public_objects(Sanitizer(name, 1.0, space=space())):
+def test_no_repr_shows_private_text(name: str, strategy: str) -> None:
+    for one in public_objects(Sanitizer(name, 1.0, space=space(), strategy=strategy)):
         assert clean(repr(one)), type(one)
         assert clean(str(one)), type(one)
 
@@ -95,7 +103,8 @@ def test_what_is_remembered_is_remembered_in_memory_only() -> None:
     sanitizer.sanitize(TEXT)
     assert isinstance(sanitizer.plan, Plan)
     assert SECRETS[0] in sanitizer.plan
-    assert isinstance(sanitizer._source, Stock)
+    assert isinstance(sanitizer.chooser, EachToken)
+    assert isinstance(sanitizer.chooser._source, Stock)
 
 
 def spoken(error: BaseException) -> str:
@@ -129,7 +138,7 @@ def raised() -> Iterator[BaseException]:
         lambda: list(sanitizer.sanitize_many(TEXT)),
         lambda: list(sanitizer.sanitize_many([TEXT, secret])),
         lambda: sanitizer.sanitize_column(listed),
-        lambda: sanitizer.plan.replace(TEXT.split(" "), Failing()),
+        lambda: sanitizer.plan.replace(TEXT.split(" "), EachToken(Failing(), 3), whole()),
     ):
         with pytest.raises((DeniableError, RuntimeError)) as caught:
             call()

@@ -94,7 +94,7 @@ def test_noisy_points_have_the_density_of_the_theorem(
     assert isinstance(kernel, LaplaceKernel)
     words = np.full(20_000, 11)
     with seeded(5):
-        points, scales = kernel.noisy_points(words)
+        points, scales, _ = kernel.noisy_points(words)
     reach = np.sqrt(space.geometry.squares.max())
     noise = points / scales[:, None] * reach - space.geometry.points[11]
     values, axes = np.linalg.eigh(covariance(space, parameters.get("lam", 0.0)))

@@ -14,6 +14,7 @@ from deniable.guarantee import Guarantee
 from deniable.mechanism import Kernel
 from deniable.policy import Policy
 from deniable.sampling import randomness
+from deniable.strategy import REPEATS, REPETITION, restated
 from deniable.tally import Tally
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from deniable.verification import Verification
 
 FORMAT = 1
-_TEXTS = ("mechanism", "randomness", "version", "digest")
+_TEXTS = ("mechanism", "randomness", "version", "strategy", "digest")
 COLUMN = "column "
 COPIES = "copies these tokens, or may"
 # More columns than this are counted, not named: the keys of json records can be data.
@@ -44,6 +45,7 @@ class Certificate:
     in_clear: dict[str, dict[str, Any]]
     randomness: str
     version: str
+    strategy: str = "token"
     format: int = FORMAT
     digest: str = field(default="")
 
@@ -53,10 +55,18 @@ class Certificate:
 
     @classmethod
     def build(
-        cls, kernel: Kernel, policy: Policy, tally: Tally, passed: Sequence[str] = ()
+        cls,
+        kernel: Kernel,
+        policy: Policy,
+        tally: Tally,
+        passed: Sequence[str] = (),
+        strategy: str = "token",
     ) -> Certificate:
         """Certify what a tally counted; `passed` names the columns that went through in clear."""
+        guarantee = restated(kernel.guarantee, strategy)
         in_clear: dict[str, dict[str, Any]] = dict(policy.leaks(tally.seen))
+        if strategy in REPEATS:
+            in_clear[REPETITION] = {"count": tally.repeated, "what": REPEATS[strategy]}
         if tally.exposed:
             in_clear[kernel.exposed_as] = {"count": tally.exposed, "what": exposure(kernel)}
         for column in passed[:MOST_NAMED]:
@@ -70,11 +80,12 @@ class Certificate:
             parameters=json.loads(json.dumps(parameters)),
             space=describe_space(kernel.space),
             policy=dict(policy.to_dict()),
-            guarantee=json.loads(json.dumps(kernel.guarantee.to_dict())),
-            document=compose(kernel.guarantee, tally),
+            guarantee=json.loads(json.dumps(guarantee.to_dict())),
+            document=compose(guarantee, tally),
             in_clear=in_clear,
             randomness=tally.randomness or randomness().label,
             version=version("deniable"),
+            strategy=strategy,
         )
 
     def to_json(self, indent: int | None = 2) -> str:
@@ -125,14 +136,17 @@ class Certificate:
         promise, document = Guarantee.from_dict(self.guarantee), self.document
         settings = ", ".join(f"{k}={short(v)}" for k, v in self.parameters.items())
         largest = document["largest_record"]
+        charged = (
+            "tokens charged" if self.strategy == "token" else "tokens: different words charged"
+        )
+        drawn = f"{document['tokens_charged']:,} of {document['tokens']:,} {charged} charged"
         lines = [
             f"mechanism   {self.mechanism} ({settings})",
             f"space       {self.space['name']}: {self.space['size']:,} words, "
             f"{self.space['metric']}, diameter {self.space['diameter']:.4g}",
             f"promise     {promise.describe()}",
             *(f"reveals     {text}" for text in promise.reveals),
-            f"document    {document['tokens_charged']:,} of {document['tokens']:,} tokens charged: "
-            f"epsilon {document['epsilon']:.4g}, delta {document['delta']:g}",
+            f"document    {drawn}: epsilon {document['epsilon']:.4g}, delta {document['delta']:g}",
         ]
         if document["records"] > 1:
             lines.append(

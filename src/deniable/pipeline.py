@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from deniable.certificate import Certificate
-from deniable.errors import InputError
+from deniable.errors import InputError, ParameterError
 from deniable.files import Batch, Reader, Writer, find_checkpoint, open_reader, open_writer
 from deniable.mechanism import Mechanism
 from deniable.policy import Policy
 from deniable.sanitizer import Sanitizer
 from deniable.space import Space
+from deniable.strategy import Chooser
 from deniable.tally import Tally
 from deniable.workers import Workers
 
@@ -71,6 +72,11 @@ def run(
     `opened` is called once input and output are open, before anything is sanitized; `certified`
     with the certificate before the output appears, which it doesn't if the call fails.
     """
+    if job.resume and sanitizer.strategy == "dataset":
+        raise ParameterError(
+            "--resume can't go on with --strategy dataset, whose words' draws are never written to "
+            "disk; start anew without --resume"
+        )
     fingerprint = _fingerprint(sanitizer)
     start = find_checkpoint(job.target, job.source, fingerprint) if job.resume else None
     if job.resume and start is None and Path(job.target).exists():
@@ -99,7 +105,7 @@ def run(
             writer.write(batch, texts, tally.to_dict())
             watch(batch, part)
         tally.skipped = reader.skipped
-        found = Certificate.build(sanitizer.kernel, sanitizer.policy, tally, reader.passed)
+        found = sanitizer.certificate(tally, reader.passed)
         certified(found)
         writer.commit()
     return found
@@ -112,6 +118,7 @@ def _fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
         "parameters": repr(sorted(sanitizer.mechanism.parameters().items())),
         "space": sanitizer.space.hash,
         "policy": sanitizer.policy.to_dict(),
+        "strategy": sanitizer.strategy,
     }
 
 
@@ -134,13 +141,22 @@ def _in_processes(
     sanitizer: Sanitizer, choice: SpaceChoice, reader: Reader, workers: int
 ) -> Iterator[Done]:
     """Hand batches to processes that each bind the mechanism for themselves."""
-    prepare = partial(_texts_sanitizer, choice, sanitizer.mechanism, sanitizer.policy)
+    settings = (sanitizer.mechanism, sanitizer.policy, sanitizer.strategy)
+    # One codebook for all, or a word would have a draw in each process.
+    shared = sanitizer.chooser if sanitizer.strategy == "dataset" else None
+    prepare = partial(_texts_sanitizer, choice, *settings, shared)
     with Workers(workers, prepare) as pool:
         for batch, (texts, tally) in pool.in_order(reader.batches(), attrgetter("texts")):
             yield batch, texts, tally
 
 
 def _texts_sanitizer(
-    choice: SpaceChoice, mechanism: Mechanism, policy: Policy
+    choice: SpaceChoice,
+    mechanism: Mechanism,
+    policy: Policy,
+    strategy: str,
+    shared: Chooser | None,
 ) -> Callable[[list[str]], tuple[list[str], Tally]]:
-    return Sanitizer(mechanism, space=choice.load(), policy=policy).sanitize_texts
+    made = Sanitizer(mechanism, space=choice.load(), policy=policy, strategy=strategy)
+    made.chooser = shared or made.chooser
+    return made.sanitize_texts

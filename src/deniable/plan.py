@@ -11,15 +11,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from threading import Lock
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from deniable.forks import in_every_child
 from deniable.mechanism import Kernel
 from deniable.policy import Decision, Policy, fresh_digits
 from deniable.sampling import Ids, randomness
 from deniable.space import Space
+from deniable.strategy import Chooser
 from deniable.tally import Tally
 from deniable.text import apply_case
 
@@ -27,13 +29,6 @@ from deniable.text import apply_case
 CASES = ("", "title", "upper", "lower")
 # Decisions are remembered for this many different tokens; then the memory starts anew.
 REMEMBERED = 1_000_000
-
-
-class Source(Protocol):
-    """What draws: a kernel, or the stock in front of one."""
-
-    def sample(self, ids: Ids) -> Ids:
-        """Return one output for each id."""
 
 
 class Replacement(NamedTuple):
@@ -65,9 +60,11 @@ class Drawn:
 class Plan(dict[str, int]):
     """From a token to its number; a token is decided when it is first seen, in memory only."""
 
-    def __init__(self, space: Space, policy: Policy, kernel: Kernel) -> None:
+    def __init__(
+        self, space: Space, policy: Policy, kernel: Kernel, strategy: str = "token"
+    ) -> None:
         super().__init__()
-        self._space, self._policy = space, policy
+        self._space, self._policy, self._strategy = space, policy, strategy
         self._count = len(space)
         self._forms = _forms(space)
         self._decisions: list[Decision] = []
@@ -93,17 +90,25 @@ class Plan(dict[str, int]):
         self[token] = code
         return code
 
-    def replace(self, tokens: list[str], source: Source) -> Drawn:
-        """Decide, draw and write every token."""
+    def replace(self, tokens: list[str], chooser: Chooser, ends: Ids) -> Drawn:
+        """Decide, draw and write every token of records that end at `ends`."""
         codes, decisions = self._decide(tokens)
         texts = np.empty(len(tokens), dtype=object)
-        plain = codes >= 0
-        words = codes[plain]
-        cases, ids = np.divmod(words, self._count)
-        texts[plain] = self._forms[cases * self._count + source.sample(ids)]
-        rest = np.flatnonzero(~plain)
+        plain, rest = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
+        slots = [decisions[-1 - code] for code in codes[rest]]
+        other = [i for i, decision in zip(rest.tolist(), slots, strict=True) if decision.is_drawn]
+        cases, ids = np.divmod(codes[plain], self._count)
+        others = np.array([d.word for d in slots if d.is_drawn], dtype=np.int64)
+        records = _records(ends, len(tokens))
+        # One call for all, so that a word has one draw in a record however it is written there.
+        places = np.concatenate([plain, np.array(other, dtype=np.int64)])
+        drawn = chooser.draw(np.concatenate([ids, others]), records[places])
+        texts[plain] = self._forms[cases * self._count + drawn[: len(plain)]]
         if len(rest):
-            texts[rest] = self._write([decisions[-1 - code] for code in codes[rest]], source)
+            free = [i for i, d in zip(rest.tolist(), slots, strict=True) if d.action == "uniform"]
+            where = records[np.array(free, dtype=np.int64)]
+            uniform = chooser.uniform([tokens[i] for i in free], where)
+            texts[rest] = self._write(slots, iter(drawn[len(plain) :].tolist()), uniform)
         return Drawn(codes, texts.tolist(), decisions, randomness().label)
 
     def _decide(self, tokens: list[str]) -> tuple[Ids, list[Decision]]:
@@ -116,12 +121,9 @@ class Plan(dict[str, int]):
             codes = np.fromiter(map(self.__getitem__, tokens), dtype=np.int64, count=len(tokens))
             return codes, self._decisions
 
-    def _write(self, decisions: list[Decision], source: Source) -> list[str]:
+    def _write(self, decisions: list[Decision], drawn: Iterator[int], uniform: Ids) -> list[str]:
         """Write the tokens that are no plain words."""
-        ids = np.array([d.word for d in decisions if d.action == "draw"], dtype=np.int64)
-        drawn = iter(source.sample(ids).tolist())
-        uniform = sum(d.action == "uniform" for d in decisions)
-        free = iter(randomness().below(self._count, uniform).tolist())
+        free = iter(uniform.tolist())
         most = sum(len(d.text) for d in decisions if d.action == "digits")
         digits = iter(randomness().below(10, most).tolist())
         return [self._one(decision, drawn, free, digits) for decision in decisions]
@@ -155,23 +157,37 @@ class Plan(dict[str, int]):
         for decision, count in zip(decisions, times.tolist(), strict=True):
             for key in decision.counted:
                 seen[key] += count
-        drawn_slots = np.array([d.action == "draw" for d in decisions], dtype=np.bool_)
-        hidden = [d.action == "draw" and not self._exposed[d.word] for d in decisions]
+        drawn_slots = np.array([d.is_drawn for d in decisions], dtype=np.bool_)
+        hidden = [d.is_drawn and not self._exposed[d.word] for d in decisions]
         from_kernel[~plain] = drawn_slots[inverse]
         charged[~plain] = np.array(hidden, dtype=np.bool_)[inverse]
         # Cases 1 and 2 (title, upper) are patterns that the output repeats.
         seen["case pattern"] += int(np.isin(codes[plain] // self._count, (1, 2)).sum())
-        sums = np.concatenate([[0], np.cumsum(charged)])
-        each = np.diff(sums[np.concatenate([[0], ends])])
+        of_slot = np.array([d.word for d in decisions], dtype=np.int64)
+        words = codes % self._count
+        words[~plain] = of_slot[inverse]
+        each, different = self._charges(words, charged, ends)
         return Tally(
             records=len(ends),
             tokens=len(codes),
-            charged=int(sums[-1]),
+            charged=int(each.sum()) if different is None else len(different),
             largest=int(each.max(initial=0)),
             exposed=int((from_kernel & ~charged).sum()),
             randomness=drawn.randomness,
             seen=+seen,
+            repeated=int(charged.sum()) if self._strategy != "token" else 0,
+            different=different,
         )
+
+    def _charges(
+        self, words: Ids, charged: npt.NDArray[np.bool_], ends: Ids
+    ) -> tuple[Ids, set[int] | None]:
+        """Return what each record is charged for, and which words the data set is charged for."""
+        records = _records(ends, len(words))[charged]
+        if self._strategy != "token":
+            records = np.unique(records * self._count + words[charged]) // self._count
+        different = set(np.unique(words[charged]).tolist()) if self._strategy == "dataset" else None
+        return np.bincount(records, minlength=len(ends)), different
 
     def count_gaps(self, tally: Tally, gaps: Iterable[str]) -> None:
         """Add what the gaps hold to a tally."""
@@ -194,6 +210,14 @@ class Plan(dict[str, int]):
             found.append(Replacement(start, end, decision.kind, decision.action, text))
             start = end
         return tuple(found)
+
+
+def _records(ends: Ids, tokens: int) -> Ids:
+    """Return in which record each token stands."""
+    sizes = np.diff(ends, prepend=0)
+    found: Ids = np.repeat(np.arange(len(ends), dtype=np.int64), sizes)
+    assert len(found) == tokens  # noqa: S101 (else a draw would be handed to another record)
+    return found
 
 
 def _forms(space: Space) -> np.ndarray[tuple[int], np.dtype[np.object_]]:

@@ -67,6 +67,11 @@ class Decision(NamedTuple):
         return f"Decision(action={self.action!r}, kind={self.kind!r})"
 
     @property
+    def is_drawn(self) -> bool:
+        """Whether the mechanism replaces it."""
+        return self.action == "draw"
+
+    @property
     def counted(self) -> tuple[str, ...]:
         """The keys under which a certificate counts this token."""
         more = ("case pattern",) if self.case not in ("", "lower") else ()

@@ -25,6 +25,7 @@ from deniable.policy import Policy
 from deniable.presets import DEFAULT, PRESETS, Preset
 from deniable.space import Space
 from deniable.stock import Stock
+from deniable.strategy import Chooser, chooser, restated
 from deniable.tally import Tally
 from deniable.text import split
 
@@ -55,6 +56,8 @@ class Sanitizer:
     >>> s.sanitize("").text
     ''
 
+    `strategy` says how often one word is drawn: for each token, or once for each record (text) or
+    for the whole data set (all that one Sanitizer gets to see); see strategy.py.
     Without a mechanism the preset `balanced` is used; `Sanitizer(preset="strict")` names another,
     and an epsilon or parameters given beside it replace the preset's own.
     """
@@ -67,6 +70,7 @@ class Sanitizer:
         space: Space | None = None,
         policy: Policy | None = None,
         preset: str | None = None,
+        strategy: str = "token",
         **parameters: Any,
     ) -> None:
         chosen = _preset(preset, mechanism)
@@ -76,17 +80,19 @@ class Sanitizer:
         self.policy = policy if policy is not None else chosen.policy if chosen else Policy()
         self.mechanism = _make(mechanism, epsilon, parameters)
         self.kernel: Kernel = self.mechanism.bind(self.space)
-        self._source = Stock(self.kernel) if isinstance(self.kernel, DenseKernel) else self.kernel
+        self.strategy = strategy
+        source = Stock(self.kernel) if isinstance(self.kernel, DenseKernel) else self.kernel
+        self.chooser: Chooser = chooser(strategy, source, len(self.space))
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is promised for each token."""
-        return self.kernel.guarantee
+        """What is promised for each token, or for each different word under another strategy."""
+        return restated(self.kernel.guarantee, self.strategy)
 
     @cached_property
     def plan(self) -> Plan:
         """The decisions about tokens, remembered; made when the first text comes."""
-        return Plan(self.space, self.policy, self.kernel)
+        return Plan(self.space, self.policy, self.kernel, self.strategy)
 
     def sanitize(self, text: str) -> Sanitized:
         """Sanitize one text."""
@@ -104,7 +110,8 @@ class Sanitizer:
             return self._joined(joined)
         pieces = [split(text) for text in texts]
         ends = np.cumsum([len(piece) // 2 for piece in pieces], dtype=np.int64)
-        drawn = self.plan.replace(list(chain.from_iterable(p[1::2] for p in pieces)), self._source)
+        tokens = list(chain.from_iterable(p[1::2] for p in pieces))
+        drawn = self.plan.replace(tokens, self.chooser, ends)
         tally = self.plan.tally(drawn, ends)
         self.plan.count_gaps(tally, chain.from_iterable(piece[::2] for piece in pieces))
         start = 0
@@ -118,10 +125,12 @@ class Sanitizer:
         """Sanitize texts of one line each, joined by newlines: no token holds or spans one."""
         piece = split(joined)
         gaps = piece[::2]
-        drawn = self.plan.replace(piece[1::2], self._source)
+        tokens = piece[1::2]
         breaks = [i for i, gap in enumerate(gaps) if "\n" in gap]
-        ends = [i for i in breaks for _ in range(gaps[i].count("\n"))] + [len(drawn.texts)]
-        tally = self.plan.tally(drawn, np.array(ends, dtype=np.int64))
+        last = [i for i in breaks for _ in range(gaps[i].count("\n"))] + [len(tokens)]
+        ends = np.array(last, dtype=np.int64)
+        drawn = self.plan.replace(tokens, self.chooser, ends)
+        tally = self.plan.tally(drawn, ends)
         self.plan.count_gaps(tally, gaps)
         # The newlines between the texts are not theirs.
         tally.seen.subtract({"white space": len(ends) - 1})
@@ -132,21 +141,23 @@ class Sanitizer:
     def _batch(self, texts: Sequence[str]) -> Iterator[Sanitized]:
         """Sanitize a batch and keep the texts apart, each with a certificate of its own."""
         pieces = [split(_checked(text)) for text in texts]
-        drawn = self.plan.replace(list(chain.from_iterable(p[1::2] for p in pieces)), self._source)
+        ends = np.cumsum([len(piece) // 2 for piece in pieces], dtype=np.int64)
+        tokens = list(chain.from_iterable(p[1::2] for p in pieces))
+        drawn = self.plan.replace(tokens, self.chooser, ends)
         start = 0
         for piece in pieces:
             part = drawn.part(start, start + len(piece) // 2)
             start += len(piece) // 2
             tally = self.plan.tally(part, np.array([len(part.texts)], dtype=np.int64))
             self.plan.count_gaps(tally, piece[::2])
-            tokens = self.plan.replacements(piece, part)
+            replaced = self.plan.replacements(piece, part)
             piece[1::2] = part.texts
             piece[::2] = self.plan.gaps(piece[::2])
-            yield Sanitized("".join(piece), tokens, self.certificate(tally))
+            yield Sanitized("".join(piece), replaced, self.certificate(tally))
 
-    def certificate(self, tally: Tally) -> Certificate:
-        """Return the certificate of everything that a tally counted."""
-        return Certificate.build(self.kernel, self.policy, tally)
+    def certificate(self, tally: Tally, passed: Sequence[str] = ()) -> Certificate:
+        """Return the certificate of all that a tally counted; `passed` are columns in clear."""
+        return Certificate.build(self.kernel, self.policy, tally, passed, self.strategy)
 
     def sanitize_column(self, column: Any) -> Any:
         """Sanitize a pandas Series, or a pyarrow Array or ChunkedArray; nulls stay null."""

@@ -27,6 +27,8 @@ class Tally:
     skipped: int = 0
     randomness: str = ""
     seen: Counter[str] = field(default_factory=Counter)
+    repeated: int = 0
+    different: set[int] | None = field(default=None, repr=False)
 
     def add(self, other: Tally) -> None:
         """Add another tally to this one."""
@@ -40,10 +42,14 @@ class Tally:
         if not self.randomness or other.randomness not in ("", OS_ENTROPY):
             self.randomness = other.randomness
         self.seen.update(other.seen)
+        self.repeated += other.repeated
+        if other.different is not None:
+            self.different = (self.different or set()) | other.different
+            self.charged = len(self.different)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the tally as plain data, for a journal."""
-        return {**self.__dict__, "seen": dict(self.seen)}
+        """Return the tally as plain data, for a journal: never which words there were."""
+        return {**self.__dict__, "seen": dict(self.seen), "different": None}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Tally:

@@ -26,6 +26,7 @@ from deniable.mechanism import Kernel, mechanism
 from deniable.policy import Policy
 from deniable.sampling import Randomness
 from deniable.space import Space
+from deniable.strategy import REPEATS, REPETITION, STRATEGIES, restated
 from deniable.testing import Seeded
 
 # Recomputed numbers may differ by this share between machines.
@@ -65,11 +66,12 @@ def verify(stated: Certificate, space: Space) -> Verification:
     found = kernel.certify()
     if not found.holds:
         problems.append(f"the promise does not hold: worst ratio {found.worst:.6f}")
-    recomputed = json.loads(json.dumps(kernel.guarantee.to_dict()))
+    guarantee = restated(kernel.guarantee, stated.strategy)
+    recomputed = json.loads(json.dumps(guarantee.to_dict()))
     problems += _differences("guarantee", stated.guarantee, recomputed)
     problems += _unsound_counts(stated)
     problems += _differences("policy", stated.policy, policy.to_dict())
-    problems += _differences("document", stated.document, compose(kernel.guarantee, stated.tally()))
+    problems += _differences("document", stated.document, compose(guarantee, stated.tally()))
     problems += _unsound_clear(stated, kernel, policy)
     return Verification(not problems, tuple(problems), found)
 
@@ -83,6 +85,8 @@ def _facts(space: Space, stated: Certificate) -> dict[str, Any]:
 def _changed(stated: Certificate) -> Iterator[str]:
     if stated.digest != stated.computed_digest():
         yield "the certificate was changed: digest"
+    if stated.strategy not in STRATEGIES:
+        yield f"strategy is none of {', '.join(STRATEGIES)}"
     if stated.randomness not in LABELS:
         yield f"randomness is neither {LABELS[0]!r} nor {LABELS[1]!r}"
 
@@ -120,6 +124,8 @@ def _unsound_clear(stated: Certificate, kernel: Kernel, policy: Policy) -> Itera
             return
     expected: dict[str, Any] = {key: entry["what"] for key, entry in policy.leaks(counts).items()}
     expected[OTHER_COLUMNS] = OTHERS_UNCHANGED
+    if stated.strategy in REPEATS:
+        expected[REPETITION] = REPEATS[stated.strategy]
     if kernel.exposed_as:
         expected[kernel.exposed_as] = exposure(kernel)
     for key, entry in stated.in_clear.items():

@@ -24,6 +24,7 @@ from deniable.policy import Policy
 from deniable.presets import DEFAULT, PRESETS
 from deniable.sanitizer import Sanitizer
 from deniable.space import Space
+from deniable.strategy import STRATEGIES
 from deniable.tally import Tally
 
 # How many columns that pass in clear are named on stderr.
@@ -42,6 +43,13 @@ SHOWN = 20
 )
 @set_option
 @space_options
+@click.option(
+    "--strategy",
+    type=click.Choice(STRATEGIES),
+    default="token",
+    show_default=True,
+    help="Draw each token anew, or a word once for each record or for the whole data set.",
+)
 @click.option("--column", "columns", multiple=True, help="A column to sanitize; repeatable.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), help="If the name doesn't tell.")
 @click.option("--encoding", default="utf-8", show_default=True, help="Of a text file.")
@@ -77,6 +85,7 @@ def sanitize(
     metric: str | None,
     unit_diameter: bool,
     limit: int | None,
+    strategy: str,
     columns: tuple[str, ...],
     format_: str | None,
     encoding: str,
@@ -110,6 +119,7 @@ def sanitize(
         space=choice.load(),
         policy=policy,
         preset=preset,
+        strategy=strategy,
         **parameters(settings),
     )
     _warn_of_format(job, quiet)

@@ -15,7 +15,7 @@ import numpy as np
 
 from deniable.geometry import Geometry
 from deniable.guarantee import AUDITED, METRIC, Guarantee, Relation
-from deniable.kernels.noisy import NoisyKernel
+from deniable.kernels.noisy import Noisy, NoisyKernel
 from deniable.mechanism import Ids, Mechanism
 from deniable.nearest import NearestWords
 from deniable.noise import directions, gammas, uniforms
@@ -53,29 +53,29 @@ class LaplaceKernel(NoisyKernel):
             basis=AUDITED,
         )
 
-    def perturb(self, words: Ids) -> Ids:
-        """Return one output for each word, each with noise of its own."""
-        points, scales = self.noisy_points(words)
-        if self._t == 0.0:
-            return self._words.first(points, scales)
-        nearest, distances = self._words.first_two(points, scales)
-        first, second = self._t * distances[:, 0], (1.0 - self._t) * distances[:, 1]
-        # The second wins with chance t d1 / (t d1 + (1 - t) d2); two distances of 0 are one word.
-        takes_second = uniforms(len(words)) * (first + second) <= first
-        return np.where(takes_second & (first > 0), nearest[:, 1], nearest[:, 0])
-
-    def noisy_points(self, words: Ids) -> tuple[Floats, Floats]:
-        """Return a noisy point for each word, and what it and its words are multiplied by."""
+    def noisy_points(self, words: Ids) -> Noisy:
+        """Return noisy points, what each and its words are multiplied by, and chances."""
         radius = gammas(len(words), self._words.points.shape[1])
-        scales = np.minimum(1.0, self._epsilon / radius)
         with np.errstate(over="ignore"):
+            scales = np.minimum(1.0, self._epsilon / radius)
             lengths = np.minimum(1.0, radius / max(self._epsilon, np.finfo(np.float64).tiny))
         noise = directions(len(words), self._words.points.shape[1])
         if self._shape is not None:
             noise = noise @ self._shape
         noise *= lengths[:, None]
         noise += scales[:, None] * self._words.points[words]
-        return noise, scales
+        return noise, scales, uniforms(len(words) if self._t else 0)
+
+    def settle(self, points: Noisy) -> Ids:
+        """Return the nearest word of each point, or where t is above 0 one of the two nearest."""
+        noise, scales, chances = points
+        if self._t == 0.0:
+            return self._words.first(noise, scales)
+        nearest, distances = self._words.first_two(noise, scales)
+        first, second = self._t * distances[:, 0], (1.0 - self._t) * distances[:, 1]
+        # The second wins with chance t d1 / (t d1 + (1 - t) d2); two distances of 0 are one word.
+        takes_second = chances * (first + second) <= first
+        return np.where(takes_second & (first > 0), nearest[:, 1], nearest[:, 0])
 
     def promised(self, a: Ids, b: Ids) -> Floats:
         """Epsilon times the distance in the metric of the noise."""

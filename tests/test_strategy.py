@@ -1,0 +1,221 @@
+"""Strategies: what is drawn once stays the same, is charged once, and is said to be seen."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import toys
+from commands import run
+from deniable import Certificate, Policy, Sanitizer, Space, mechanism, mechanisms
+from deniable.audit import audit
+from deniable.errors import ParameterError
+from deniable.kernels import noisy
+from deniable.strategy import STRATEGIES, Codebook, EachRecord
+from deniable.testing import seeded
+
+NEVER = 1e-9
+RECORDS = ["the w5 the W5, The w9 w5's", "w5 w9 w9 zzz", "zzz the zzz w5 Yyy", ""]
+
+
+def sanitizer(name: str, strategy: str, **more: Any) -> Sanitizer:
+    given = next(toys.settings_of(name, mechanisms()[name]))
+    return Sanitizer(name, 1.0, space=toys.space("random"), strategy=strategy, **{**given, **more})
+
+
+def draws(s: Sanitizer, times: int = 1) -> list[dict[str, list[str]]]:
+    """For each record: what each of its words became, in lower case and without a clitic."""
+    found = []
+    for record, out in zip(RECORDS * times, s.sanitize_many(RECORDS * times), strict=True):
+        became: dict[str, list[str]] = defaultdict(list)
+        for token in out.tokens:
+            # A clitic is left away; the words of the toy space have none.
+            before = record[token.start : token.end].lower().partition("'")[0]
+            became[before].append(token.text.lower().partition("'")[0])
+        found.append(became)
+    return found
+
+
+@pytest.mark.parametrize("name", mechanisms())
+def test_a_word_has_one_replacement_in_a_record(name: str) -> None:
+    for became in draws(sanitizer(name, "record"), 5):
+        assert all(len(set(words)) == 1 for words in became.values())
+
+
+@pytest.mark.parametrize("name", mechanisms())
+def test_a_word_has_one_replacement_in_a_data_set(name: str) -> None:
+    s = sanitizer(name, "dataset")
+    for _ in range(2):
+        every: dict[str, set[str]] = defaultdict(set)
+        for became in draws(s, 5):
+            for word, found in became.items():
+                every[word] |= set(found)
+        assert all(len(words) == 1 for words in every.values())
+    assert draws(s) == draws(s)
+
+
+def test_records_are_drawn_apart_and_tokens_too() -> None:
+    seen = {tuple(became["w5"]) for became in draws(sanitizer("random", "record"), 30) if became}
+    assert len(seen) > 5
+    tokens = [set(became["the"]) for became in draws(sanitizer("random", "token"), 30) if became]
+    assert max(map(len, tokens)) > 1
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("many", [False, True])
+def test_every_strategy_draws_from_the_mechanism(strategy: str, many: bool) -> None:
+    """The replacement of a word follows the same distribution, whichever way texts go in."""
+    words, counts = np.arange(16), np.zeros(16)
+    for seed in range(150):
+        with seeded(seed):
+            s = sanitizer("custext", strategy, K=16)
+            texts = ["w5 w9 w5", "w9 w5"]
+            outs = [o.text for o in s.sanitize_many(texts)] if many else s.sanitize_texts(texts)[0]
+        counts[s.space.index[outs[1].split()[1]]] += 1
+    expected = np.exp(s.kernel.log_probs([s.space.index["w5"]])[0]) * 150
+    assert stats.chisquare(counts[words], expected).pvalue > NEVER
+
+
+@pytest.mark.parametrize(
+    ("strategy", "charged", "largest"), [("token", 12, 7), ("record", 7, 3), ("dataset", 3, 3)]
+)
+def test_different_words_are_charged_once(strategy: str, charged: int, largest: int) -> None:
+    """'the', 'w5' and 'w9' are words of the space; 'zzz' and 'yyy' are not."""
+    s = sanitizer("santext", strategy)
+    tally = s.sanitize_texts(RECORDS)[1]
+    joined = s.sanitize_texts([*RECORDS, "no\nline of its own"])[1]
+    assert (tally.charged, tally.largest) == (charged, largest)
+    assert joined.largest == largest
+    document = s.certificate(tally).document
+    each = s.kernel.guarantee.worst_epsilon
+    assert document["epsilon"] == pytest.approx(charged * each)
+    assert document["largest_record"]["epsilon"] == pytest.approx(largest * each)
+
+
+def test_tallies_of_a_data_set_add_up_to_its_different_words() -> None:
+    s = sanitizer("santext", "dataset")
+    whole = s.sanitize_texts(RECORDS[:1])[1]
+    for record in RECORDS[1:]:
+        whole.add(s.sanitize_texts([record])[1])
+    assert whole.charged == 3
+    assert whole.to_dict()["different"] is None  # which words there were is never written
+
+
+@pytest.fixture
+def quick_audits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noisy, "audit", partial(audit, draws=200))
+
+
+@pytest.mark.usefixtures("quick_audits")
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("name", mechanisms())
+def test_the_certificate_restates_the_promise_and_verifies(name: str, strategy: str) -> None:
+    s = sanitizer(name, strategy)
+    certificate = s.certificate(s.sanitize_texts(RECORDS)[1])
+    assert certificate.strategy == strategy
+    assert Certificate.from_json(certificate.to_json()).verify(s.space).holds
+    assert certificate.guarantee["unit"] == s.guarantee.unit
+    if strategy == "token":
+        assert "repetition" not in certificate.in_clear
+        return
+    assert "different word" in certificate.guarantee["unit"]
+    assert "same pattern" in " ".join(certificate.guarantee["assumptions"])
+    assert "same word" in certificate.guarantee["reveals"][-1]
+    assert certificate.in_clear["repetition"]["count"] >= certificate.document["tokens_charged"]
+    assert forged_problems(certificate, s.space, "token") > 0
+    assert forged_problems(certificate, s.space, "none") > 0
+
+
+def forged_problems(certificate: Certificate, space: Space, strategy: str) -> int:
+    forged = json.loads(certificate.to_json()) | {"strategy": strategy, "digest": "x"}
+    problems = Certificate.from_json(json.dumps(forged)).verify(space).problems
+    return sum("guarantee" in one or "strategy is none" in one for one in problems)
+
+
+def test_an_unknown_strategy_is_refused() -> None:
+    with pytest.raises(ParameterError, match="strategy must be one of token, record, dataset"):
+        sanitizer("random", "sentence")
+
+
+def test_unknown_tokens_of_a_data_set_are_uniform_and_independent() -> None:
+    source, nowhere = (
+        mechanism("random", epsilon=1.0).bind(toys.space("random")),
+        np.zeros(2, dtype=np.int64),
+    )  # never asked
+    with seeded(3):
+        books = [Codebook(source, 16) for _ in range(4000)]
+        found = np.array([book.uniform(["zzz", "yyy"], nowhere) for book in books])
+    assert stats.chisquare(np.bincount(found[:, 0], minlength=16)).pvalue > NEVER
+    table = np.histogram2d(*found.T, bins=[np.arange(17) - 0.5] * 2)[0]
+    assert stats.chi2_contingency(table).pvalue > NEVER
+
+
+def test_a_codebook_is_begun_anew_under_another_source() -> None:
+    s = sanitizer("random", "dataset")
+    with seeded(1):
+        first = s.sanitize(" ".join(RECORDS)).text
+    outside = s.sanitize(" ".join(RECORDS))
+    assert outside.certificate.randomness == "os-entropy"
+    with seeded(1):
+        again = s.sanitize(" ".join(RECORDS)).text
+    assert first == again != outside.text
+
+
+def test_places_of_one_record_are_never_those_of_another() -> None:
+    class Counting:
+        def sample(self, ids: Any) -> Any:
+            self.asked = ids
+            return np.arange(len(ids))
+
+    source = Counting()
+    drawn = EachRecord(source, 10).draw(np.array([3, 3, 3, 4]), np.array([0, 0, 1, 1]))
+    assert source.asked.tolist() == [3, 3, 4]
+    assert drawn.tolist() == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_processes_share_one_codebook(tmp_path: Path, workers: int) -> None:
+    space = Space.from_arrays([f"w{i}" for i in range(40)], np.eye(40))
+    space.save(tmp_path / "toy.space")
+    lines = 60_000
+    (tmp_path / "in.txt").write_text("w3 w7 unheard w3\n" * lines)
+    done = run(
+        "sanitize", tmp_path / "in.txt", "-o", tmp_path / "out.txt", "--mechanism", "random",
+        "--epsilon", 1, "--space", tmp_path / "toy.space", "--strategy", "dataset",
+        "--workers", workers, "--certificate", tmp_path / "c.json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = (tmp_path / "out.txt").read_text().splitlines()
+    assert len(found) == lines
+    assert len(set(found)) == 1
+    certificate = json.loads((tmp_path / "c.json").read_text())
+    assert certificate["document"]["tokens_charged"] == 2
+    assert certificate["in_clear"]["repetition"]["count"] == 3 * lines
+
+
+def test_a_data_sets_run_is_not_resumed(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("red\n")
+    done = run(
+        "sanitize", tmp_path / "in.txt", "-o", tmp_path / "out.txt", "--strategy", "dataset",
+        "--mechanism", "random", "--epsilon", 1, "--resume",
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert b"--resume can't go on with --strategy dataset" in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_policies_work_under_every_strategy() -> None:
+    policy = Policy(numbers="words", symbols="draw", unknown="mask")
+    for strategy in STRATEGIES:
+        s = sanitizer("santext", strategy, policy=policy)
+        out = s.sanitize("w5 17 17 unheard w5")
+        assert "[UNKNOWN]" in out.text
+        same = out.text.split()[1] == out.text.split()[2]
+        assert same or strategy == "token"

@@ -124,6 +124,10 @@ def plain_distances(space: Space) -> Floats:
             if space.metric == "euclidean":
                 found[i, j] = math.sqrt(sum((x - y) ** 2))
                 continue
+            if space.metric == "poincare":
+                room = (1 - x @ x) * (1 - y @ y)
+                found[i, j] = 2 * math.asinh(math.sqrt(((x - y) @ (x - y)) / room))
+                continue
             u, v = x / np.linalg.norm(x), y / np.linalg.norm(y)
             if space.metric == "angular":
                 chord, away = np.linalg.norm(u - v), np.linalg.norm(u + v)

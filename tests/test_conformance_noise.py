@@ -29,7 +29,7 @@ every_case = pytest.mark.parametrize(("name", "parameters", "toy", "metric"), CA
 
 
 def test_there_are_such_mechanisms() -> None:
-    assert set(toys.NOISY) >= {"fbdd", "mahalanobis", "vickrey"}
+    assert set(toys.NOISY) >= {"fbdd", "mahalanobis", "vickrey", "hyperbolic"}
     assert not set(toys.NOISY) & set(toys.FINITE)
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from deniable import Mechanism, Space, mechanism, mechanisms
 from deniable.guarantee import RECOMPUTED
 
-METRICS = ("euclidean", "cosine", "angular")
+METRICS = ("euclidean", "cosine", "angular", "poincare")
 EPSILONS = (0.05, 1.5, 40.0, 3000.0)
 
 # A mechanism that isn't named here is tried with its defaults.
@@ -63,8 +63,10 @@ NAMES = ("the", "red", "and", "blue", "of", *(f"w{i}" for i in range(40)))
 
 
 def space(name: str, metric: str = "euclidean") -> Space:
-    """Return one of the toy spaces."""
+    """Return one of the toy spaces; the Poincare metric needs it inside the unit ball."""
     vectors = VECTORS[name]
+    if metric == "poincare":
+        vectors = vectors * (0.95 / np.linalg.norm(vectors, axis=1).max())
     return Space.from_arrays(NAMES[: len(vectors)], vectors, metric, name=name)
 
 
@@ -92,7 +94,7 @@ def cases(*, tables: bool) -> Iterator[tuple[str, dict[str, Any], str, str]]:
         for parameters in settings_of(name, cls):
             for toy in VECTORS:
                 for metric in cls.accepts:
-                    # Angles don't see the scale.
+                    # Angles don't see the scale, and a ball has one of its own.
                     if metric == "euclidean" or not toy.startswith("scale"):
                         yield name, parameters, toy, metric
 

@@ -7,6 +7,11 @@ are functions of the chord between unit vectors:
 
     cosine    1 - cos(x, y)          = chord^2 / 2                    (not a metric)
     angular   angle(x, y) / pi       = 2 atan2(|u - v|, |u + v|) / pi (a metric, in [0, 1])
+
+and distances in the Poincare ball (all points inside the unit ball) of |x - y|^2 and the norms:
+
+    poincare  arcosh(1 + t) = ln(1 + t + sqrt(t (t + 2))),
+              t = 2 |x - y|^2 / ((1 - |x|^2) (1 - |y|^2))              (a metric)
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 
-METRICS = ("euclidean", "cosine", "angular")
+METRICS = ("euclidean", "cosine", "angular", "poincare")
 
 # Below this share of |x|^2 + |y|^2 the fast formula has lost over four of its sixteen digits.
 CANCELLED = 1e-4
@@ -38,7 +43,7 @@ class Geometry:
         if metric == "euclidean":
             # The median, unlike the mean, stays among the crowd when one word is far away.
             points -= np.median(points, axis=0)
-        else:
+        elif metric != "poincare":
             points /= np.linalg.norm(points, axis=1, keepdims=True)
         self.points: Floats = points
         self.squares: Floats = np.einsum("ij,ij->i", points, points)
@@ -64,6 +69,10 @@ class Geometry:
             np.sqrt(out, out=out)
         elif self.metric == "cosine":
             out *= 0.5
+        elif self.metric == "poincare":
+            out *= 2.0 / ((1.0 - nx)[:, None] * (1.0 - ny)[None, :])
+            out += np.sqrt(out * (out + 2.0))
+            np.log1p(out, out=out)
         else:
             away = 2.0 * scale - out
             _repair(away, scale, x, -y)
@@ -114,7 +123,8 @@ def diameter(geometry: Geometry) -> float:
     """The largest distance between two words, exactly; far pairs are tried first.
 
     No pair is farther apart than the sum of its two radii, so once the radii left can't beat
-    the best pair found, the search ends (in cosine and angular spaces all pairs are looked at).
+    the best pair found, the search ends (only in euclidean spaces; elsewhere all pairs are
+    looked at).
     """
     count = len(geometry.points)
     euclidean = geometry.metric == "euclidean"

@@ -1,12 +1,13 @@
 """Exact nearest words of points: a fast pass in float32 whose error is bounded, then float64.
 
-The nearest word y of a point q has the largest q.y - |y|^2 / 2. In float32 each of these is off
-by at most ERROR (|q| |y| + |y|^2 / 2), so a word whose value is below the best by more than twice
-that can't be the nearest. The few that are left are compared in float64. No
-approximate index is used: what it answers depends on more than the noisy point, and the promise
-is about the noisy point.
+The nearest word y of a point q has the largest q.y - o(y), with an offset o of its own: |y|^2 / 2
+for Euclidean distances, the first coordinate on the hyperboloid for hyperbolic ones. In float32
+each of these is off by at most some units of |q| |y| + o(y), so a word whose value is below
+the best by more than twice that can't be the nearest. The few that are left are compared in
+float64. No approximate index is used: what it answers depends on more than the noisy point, and
+the promise is about the noisy point.
 
-Points come scaled: q = a x + t with a in (0, 1], and words as a y, so that noise of any size
+Points come scaled: q = a x + t with a in (0, 1], and offsets as a o(y), so that noise of any size
 (a is tiny then) neither overflows nor swallows the words.
 """
 
@@ -26,15 +27,17 @@ SPARE_STEPS = 16
 
 
 class NearestWords:
-    """The words of a space, at most 1 from the origin, ready to be searched."""
+    """The words of a space, of a size near 1, ready to be searched."""
 
-    def __init__(self, points: Floats) -> None:
+    def __init__(self, points: Floats, offsets: Floats | None = None) -> None:
         self.points = points
-        self._halves: Floats = np.einsum("ij,ij->i", points, points) / 2.0
-        # The last column takes |y|^2 / 2 into the matrix product.
-        table = np.concatenate([points, -self._halves[:, None]], axis=1)
+        squares: Floats = np.einsum("ij,ij->i", points, points)
+        self._offsets: Floats = squares / 2.0 if offsets is None else offsets
+        # The last column takes the offset into the matrix product.
+        table = np.concatenate([points, -self._offsets[:, None]], axis=1)
         self._table: Singles = np.ascontiguousarray(table.T, dtype=np.float32)
-        self._reach = float(np.sqrt(2.0 * self._halves.max()))
+        self._reach = float(np.sqrt(squares.max()))
+        self._most = float(np.abs(self._offsets).max())
 
     def first(self, points: Floats, scales: Floats) -> Ids:
         """Return the nearest word of each scaled point; of equal vectors the first."""
@@ -58,14 +61,14 @@ class NearestWords:
         for run in blocks(len(rows), points.shape[1]):
             r, w = rows[run], words[run]
             exact[run] = np.einsum("ij,ij->i", points[r], self.points[w])
-            exact[run] -= scales[r] * self._halves[w]
+            exact[run] -= scales[r] * self._offsets[w]
         order = np.lexsort((-exact, rows))
         starts = np.searchsorted(rows, np.arange(len(points)))
         found: Ids = words[order[starts[:, None] + np.arange(k)]]
         return found
 
     def _rough(self, points: Floats, scales: Floats) -> Singles:
-        """Return q.y - a |y|^2 / 2 for every point and word, in float32."""
+        """Return q.y - a o(y) for every point and word, in float32."""
         extended = np.concatenate([points, scales[:, None]], axis=1).astype(np.float32)
         values: Singles = extended @ self._table
         return values
@@ -73,7 +76,7 @@ class NearestWords:
     def _slack(self, points: Floats, scales: Floats) -> Singles:
         """Return how far below the best a nearest word may come out."""
         steps = self.points.shape[1] + SPARE_STEPS
-        length = np.linalg.norm(points, axis=1) * self._reach + scales * self._reach**2 / 2.0
+        length = np.linalg.norm(points, axis=1) * self._reach + scales * self._most
         # float32 cannot round numbers below 2^-126 to their last digits.
         slack: Singles = (4.0 * steps * UNIT * length + steps * 2.0**-120).astype(np.float32)
         return slack

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import ParameterError
-from deniable.geometry import METRICS, Floats, Geometry, Ids
+from deniable.geometry import Floats, Geometry, Ids
 from deniable.space import Space
 
 # Vectors of some words (n, d) and of others (m, d) to (n, m) numbers; larger is more alike.
 UserFunction = Callable[[npt.NDArray[np.float32], npt.NDArray[np.float32]], npt.ArrayLike]
 Similarity = str | UserFunction | None
+NAMED = ("euclidean", "cosine", "angular")
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,10 @@ class Closeness:
 
 def check_similarity(similarity: Similarity) -> None:
     """Refuse what is neither a known name nor a function."""
-    if similarity is None or callable(similarity) or similarity in METRICS:
+    if similarity is None or callable(similarity) or similarity in NAMED:
         return
     raise ParameterError(
-        f"similarity must be one of {', '.join(METRICS)}, or a function of two arrays of "
+        f"similarity must be one of {', '.join(NAMED)}, or a function of two arrays of "
         f"vectors, got {similarity!r}"
     )
 

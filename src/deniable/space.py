@@ -116,7 +116,7 @@ class Space:
 
     @property
     def metric(self) -> str:
-        """`euclidean`, `cosine` or `angular`."""
+        """`euclidean`, `cosine`, `angular` or `poincare`."""
         return self._metric
 
     @property
@@ -221,7 +221,14 @@ def _check_vectors(vectors: npt.NDArray[np.float32], metric: str) -> None:
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(bad):
         raise SpaceError(f"the vector in row {bad[0]} has a NaN or an infinity: remove that word")
-    if metric != "euclidean":
+    if metric == "poincare":
+        outside = np.flatnonzero(np.einsum("ij,ij->i", *[vectors.astype(np.float64)] * 2) >= 1.0)
+        if len(outside):
+            raise SpaceError(
+                f"the vector in row {outside[0]} is not inside the unit ball, where the Poincare "
+                "metric is defined: scale the vectors, or choose another metric"
+            )
+    elif metric != "euclidean":
         zero = np.flatnonzero(~vectors.any(axis=1))
         if len(zero):
             raise SpaceError(f"the vector in row {zero[0]} is zero and has no angle: remove it")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from deniable import progress
 from deniable.errors import InputError, ParameterError
@@ -17,6 +18,12 @@ from deniable.policy import Policy
 from deniable.space import Space
 from deniable.spaces import default_path, formats
 from deniable.spaces.encoder import embed, read_words
+from deniable.spaces.poincare import (
+    mean_average_precision,
+    read_aliases,
+    read_pairs,
+    train,
+)
 from deniable.spaces.reduce import reduce
 from deniable.text import Kind, kind_of, split
 
@@ -37,6 +44,15 @@ def space() -> None:
     flag_value="",
     help="Embed the words with the sentence encoder in this folder; MiniLM when none is named.",
 )
+@click.option(
+    "--poincare",
+    type=FILE,
+    help="Train Poincare embeddings of the pairs in this file: word TAB more general word.",
+)
+@click.option("--aliases", type=FILE, help="With --poincare: the words, as word TAB name in PAIRS.")
+@click.option(
+    "--epochs", type=click.IntRange(min=1), default=60, show_default=True, help="With --poincare."
+)
 @click.option("--vectors", type=FILE, help="A file of vectors: GloVe, word2vec, .npz or a space.")
 @click.option("--metric", type=click.Choice(METRICS), help="euclidean unless the file says.")
 @click.option("--unit-diameter", is_flag=True, help="Scale so that the farthest two are 1 apart.")
@@ -49,6 +65,9 @@ def build(
     *,
     words: Path | None,
     encoder: str | None,
+    poincare: Path | None,
+    aliases: Path | None,
+    epochs: int,
     vectors: Path | None,
     metric: str | None,
     unit_diameter: bool,
@@ -58,10 +77,18 @@ def build(
     output: Path,
     as_json: bool,
 ) -> None:
-    """Make a space from a word list and an encoder, or from a file of vectors."""
+    """Make a space from a word list and an encoder, from a hierarchy, or from a file of vectors."""
     if unit_diameter and quantise:
         raise ParameterError("--quantise moves the vectors a little: leave out --unit-diameter")
     progress.show()
+    if poincare is not None:
+        _refuse_with_poincare(words, encoder, vectors, metric, unit_diameter, limit, quantise)
+        made, precision = from_hierarchy(poincare, aliases, dimensions or 10, epochs, output.stem)
+        formats.write(output, made)
+        _show(summary(Space.load(output)) | {"MAP": precision}, as_json=as_json)
+        return
+    if aliases is not None:
+        raise ParameterError("--aliases are names in the pairs of --poincare: give that too")
     parts = _start(words, encoder, vectors, limit)
     parts = replace(parts, metric=metric or parts.metric or "euclidean", name=output.stem)
     if dimensions is not None:
@@ -77,12 +104,35 @@ def build(
     _show(summary(Space.load(output)), as_json=as_json)
 
 
+def _refuse_with_poincare(*others: object) -> None:
+    if any(other not in (None, False) for other in others):
+        raise ParameterError(
+            "--poincare trains vectors of its own: of the other options only --aliases, --epochs "
+            "and --dimensions go with it"
+        )
+
+
+def from_hierarchy(
+    pairs: Path, aliases: Path | None, dimensions: int, epochs: int, name: str
+) -> tuple[formats.Parts, float]:
+    """Train a space from pairs; return it with the precision at which it gives the pairs back."""
+    hierarchy = read_pairs(pairs)
+    words, rows = hierarchy.words, np.arange(len(hierarchy.words))
+    if aliases is not None:
+        words, rows = read_aliases(aliases, hierarchy)
+    points = train(hierarchy, dimensions, epochs)
+    precision = round(mean_average_precision(points, hierarchy.pairs), 4)
+    return formats.Parts(words, points[rows], "poincare", name, None), precision
+
+
 def _start(
     words: Path | None, encoder: str | None, vectors: Path | None, limit: int | None
 ) -> formats.Parts:
     """The vectors to start from: exactly one of the two ways."""
     if (words is None) == (vectors is None):
-        raise ParameterError("give either --words FILE --encoder [PATH], or --vectors FILE")
+        raise ParameterError(
+            "give --words FILE --encoder [PATH], --poincare FILE, or --vectors FILE"
+        )
     if vectors is not None:
         if encoder is not None:
             raise ParameterError("--encoder embeds --words, and --vectors are vectors already")

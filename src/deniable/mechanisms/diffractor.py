@@ -23,7 +23,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from deniable.geometry import Ids
+from deniable.geometry import METRICS, Ids
 from deniable.kernels.shifted import ShiftedKernel
 from deniable.mechanism import Mechanism, check_whole, register
 from deniable.space import Space
@@ -39,6 +39,7 @@ class Diffractor(Mechanism):
     promise = "epsilon x the largest distance of ranks over the lists, between all pairs"
     source = "Meisenbacher, Chevli, Matthes, IWSPA 2024, 1-Diffractor"
     cost = "two table look-ups for each token, whatever V is"
+    accepts = METRICS
     explains = MappingProxyType(
         {
             "epsilon": "what is promised for each rank between two words; above 0",

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.certify import Certification, losses_between
+from deniable.geometry import METRICS
 from deniable.guarantee import ALL_PAIRS, Guarantee, Relation
 from deniable.kernels.dense import DenseKernel
 from deniable.mechanism import Ids, Mechanism, register
@@ -31,12 +32,14 @@ class Random(Mechanism):
     summary = "every word becomes a uniformly drawn word"
     promise = "epsilon = 0 between all pairs, whatever is asked for"
     source = "baseline of Yue et al., ACL Findings 2021"
+    accepts = METRICS
     explains = MappingProxyType({"epsilon": "not used: the loss is 0 whatever is asked for"})
 
     epsilon: float = 1.0
 
     def bind(self, space: Space) -> RandomKernel:
         """Make the sampler."""
+        self.check_space(space)
         return RandomKernel(self, space)
 
 

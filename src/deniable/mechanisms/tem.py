@@ -50,7 +50,7 @@ class Tem(Mechanism):
     promise = "epsilon x the distance, or the threshold where that is less, between all pairs"
     source = "Carvalho et al., 2021, TEM: High Utility Metric Differential Privacy on Text, Alg. 1"
     cost = "one row of V distances for each distinct word, as santext"
-    accepts = ("euclidean", "angular")
+    accepts = ("euclidean", "angular", "poincare")
     explains = MappingProxyType(
         {
             "epsilon": EPSILON,

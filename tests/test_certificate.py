@@ -25,7 +25,7 @@ WANTED = {"mechanism", "parameters", "space", "policy", "guarantee", "document",
 
 def made(name: str = "santext", **parameters: Any) -> tuple[Sanitizer, Certificate]:
     given = next(toys.settings_of(name, mechanisms()[name]))
-    sanitizer = Sanitizer(name, 1.0, space=toys.space("random"), **{**given, **parameters})
+    sanitizer = Sanitizer(name, 1.0, space=toys.space_for(name), **{**given, **parameters})
     return sanitizer, sanitizer.sanitize(TEXT).certificate
 
 

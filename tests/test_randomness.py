@@ -86,7 +86,7 @@ def test_forked_children_differ_from_each_other_and_from_the_parent() -> None:
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("name", mechanisms())
 def test_draws_made_ahead_are_not_inherited(name: str) -> None:
-    kernel = mechanism(name, epsilon=1.0).bind(toys.space("random"))
+    kernel = mechanism(name, epsilon=1.0).bind(toys.space_for(name))
     stock, ids = Stock(kernel), np.full(60, 9, dtype=np.int64)
     stock.sample(ids)
     stock.sample(ids)  # from here on, some are ahead
@@ -159,7 +159,7 @@ def test_the_command_line_takes_no_seed() -> None:
 
 @pytest.mark.parametrize("name", mechanisms())
 def test_a_seed_repeats_and_marks_the_certificate(name: str) -> None:
-    sanitizer = Sanitizer(name, 1.0, space=toys.space("random"))
+    sanitizer = Sanitizer(name, 1.0, space=toys.space_for(name))
     text = "The red w5, and blue of w9? 1234 unknown"
     outs = []
     for seed in (7, 7, 8):

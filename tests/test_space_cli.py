@@ -138,3 +138,72 @@ def test_a_wrong_call_writes_nothing(glove: Path, tmp_path: Path, arguments: lis
     assert error.exit_code == 2
     assert "\n" not in str(error)
     assert not (tmp_path / "out").exists()
+
+
+TREE = "dog\tanimal\ncat\tanimal\noak\tplant\n" + "".join(
+    f"{word}\tthing\n" for word in ("animal", "plant", "dog", "cat", "oak")
+)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "tree.tsv").write_text(TREE)
+    return tmp_path / "tree.tsv"
+
+
+def test_a_hierarchy_becomes_a_poincare_space(tree: Path, tmp_path: Path) -> None:
+    options = ("--poincare", tree, "--dimensions", 3, "--epochs", 500)
+    made = run_json("build", *options, "-o", tmp_path / "tree.space")
+    assert (made["size"], made["dimension"], made["metric"]) == (6, 3, "poincare")
+    assert made["MAP"] > 0.9
+    again = run_json("build", *options, "-o", tmp_path / "again.space")
+    assert again["hash"] == made["hash"]
+    shown = run("build", *options, "-o", tmp_path / "again.space").stdout
+    assert f"MAP        {made['MAP']:.4f}" in shown
+
+
+def test_aliases_are_the_words_of_a_poincare_space(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "names.tsv").write_text("puppy\tdog\nhound\tdog\ntree\tplant\nfish\tfish\n")
+    run_json(
+        "build", "--poincare", tree, "--aliases", tmp_path / "names.tsv", "--epochs", 2,
+        "-o", tmp_path / "tree.space",
+    )  # fmt: skip
+    space = Space.load(tmp_path / "tree.space")
+    assert space.words == ("puppy", "hound", "tree")
+    assert space.distances([0], [1])[0, 0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("dog animal\n", "line 1: a line has two words with a tab between"),
+        ("dog\tanimal\n\noak\t\n", "line 3: a line has"),
+        ("\n", "no pairs of different words"),
+        ("dog\tdog\n", "no pairs of different words"),
+    ],
+)
+def test_a_broken_hierarchy_is_told_by_its_line(content: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "tree.tsv").write_text(content)
+    target = tmp_path / "out.space"
+    result = run("build", "--poincare", tmp_path / "tree.tsv", "-o", target)
+    assert isinstance(result.exception, InputError)
+    assert said in str(result.exception)
+    assert not target.exists()
+
+
+def test_other_options_do_not_go_with_a_hierarchy(tree: Path, tmp_path: Path) -> None:
+    for more in (("--unit-diameter",), ("--metric", "cosine"), ("--words", tree), ("--limit", 3)):
+        result = run("build", "--poincare", tree, *more, "-o", tmp_path / "out.space")
+        assert isinstance(result.exception, ParameterError)
+        assert "--poincare trains vectors of its own" in str(result.exception)
+    result = run("build", "--aliases", tree, "--vectors", tree, "-o", tmp_path / "out.space")
+    assert "--aliases are names in the pairs" in str(result.exception)
+
+
+def test_mammals_are_given_back(shared_data: Path, tmp_path: Path) -> None:
+    """The nouns take minutes: bench/README.md has their number."""
+    pairs = shared_data / "wordnet" / "mammal_closure.tsv"
+    made = run_json(
+        "build", "--poincare", pairs, "--dimensions", 5, "--epochs", 60, "-o", tmp_path / "m.space"
+    )
+    assert made["MAP"] > 0.75

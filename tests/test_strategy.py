@@ -27,7 +27,7 @@ RECORDS = ["the w5 the W5, The w9 w5's", "w5 w9 w9 zzz", "zzz the zzz w5 Yyy", "
 
 def sanitizer(name: str, strategy: str, **more: Any) -> Sanitizer:
     given = next(toys.settings_of(name, mechanisms()[name]))
-    return Sanitizer(name, 1.0, space=toys.space("random"), strategy=strategy, **{**given, **more})
+    return Sanitizer(name, 1.0, space=toys.space_for(name), strategy=strategy, **{**given, **more})
 
 
 def draws(s: Sanitizer, times: int = 1) -> list[dict[str, list[str]]]:

@@ -30,7 +30,11 @@ PARAMETERS: dict[str, tuple[dict[str, Any], ...]] = {
     "optimal": ({"K": 4}, {"K": 6, "bayes_cap": 0.4}, {"K": 5, "adaptive": True}),
     "randomised-response": ({"K": 4}, {"K": 5, "mapping": "aggressive"}),
     "custext+": ({"K": 4, "normalize": "set"},),
-    "clusant": ({"clusters": 5, "k": 0.01}, {"clusters": 3, "k": 5.0}),
+    "clusant": (
+        {"clusters": 5, "k": 0.01},
+        {"clusters": 3, "k": 5.0},
+        {"clusters": 4, "pos": (("red", "blue", "w1"), ("the", "w3"))},
+    ),
     "mahalanobis": ({"lam": 0.2}, {"lam": 0.95}),
     "vickrey": ({"t": 0.5}, {"lam": 0.5, "t": 1.0}),
 }
@@ -70,6 +74,11 @@ def space(name: str, metric: str = "euclidean") -> Space:
     return Space.from_arrays(NAMES[: len(vectors)], vectors, metric, name=name)
 
 
+def space_for(mechanism_name: str, name: str = "random") -> Space:
+    """Return a toy space with a metric that the mechanism accepts."""
+    return space(name, mechanisms()[mechanism_name].accepts[0])
+
+
 def settings_of(name: str, cls: type[Mechanism]) -> Iterator[dict[str, Any]]:
     """Yield the parameters to try, with every calibration that the mechanism has."""
     calibrations: list[dict[str, Any]] = [{}]
@@ -84,7 +93,7 @@ def has_table(name: str) -> bool:
     """Whether a mechanism is recomputed from a table, or its theorem audited."""
     cls = mechanisms()[name]
     made = mechanism(name, epsilon=1.0, **next(settings_of(name, cls)))
-    return made.bind(space("random", cls.accepts[0])).guarantee.basis == RECOMPUTED
+    return made.bind(space_for(name)).guarantee.basis == RECOMPUTED
 
 
 def cases(*, tables: bool) -> Iterator[tuple[str, dict[str, Any], str, str]]:

@@ -17,6 +17,8 @@ Ids = npt.NDArray[np.int64]
 
 # Up to this many (input, input, output) triples every one is looked at.
 BRUTE_FORCE = 2_000_000_000
+# A calibration stops this short of 1: another order of the same sums must not go beyond.
+FULL = 1.0 - 1e-12
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 
@@ -191,10 +193,10 @@ def tighten(
     because the ratio is nearly linear; the answer is always a scale that was seen to hold.
     """
     at_high = worst_at(high)
-    if at_high <= 1.0:
+    if at_high <= FULL:
         return high
     at_low, safe = worst_at(low), low
-    if at_low >= 1.0:
+    if at_low >= FULL:
         return low
     side = 0
     for _ in range(60):
@@ -202,7 +204,7 @@ def tighten(
         # Aim a little below, so that the step can end on the safe side.
         scale = min(max(scale - tolerance * 0.25 * (high - low), low), high)
         found = worst_at(scale)
-        if found <= 1.0:
+        if found <= FULL:
             low, at_low, safe = scale, found, scale
             at_high = at_high if side != 1 else 1.0 + (at_high - 1.0) / 2
             side = 1
@@ -210,6 +212,6 @@ def tighten(
             high, at_high = scale, found
             at_low = at_low if side != -1 else 1.0 - (1.0 - at_low) / 2
             side = -1
-        if found <= 1.0 and (1.0 - found < tolerance or high - low < tolerance * low):
+        if found <= FULL and (1.0 - found < tolerance or high - low < tolerance * low):
             break
     return safe

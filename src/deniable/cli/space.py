@@ -28,6 +28,8 @@ from deniable.spaces.reduce import reduce
 from deniable.text import Kind, kind_of, split
 
 NEIGHBOURS = 10
+# Of Poincare embeddings, when none are asked for.
+DIMENSIONS = 10
 FILE = click.Path(path_type=Path)
 
 
@@ -57,7 +59,11 @@ def space() -> None:
 @click.option("--metric", type=click.Choice(METRICS), help="euclidean unless the file says.")
 @click.option("--unit-diameter", is_flag=True, help="Scale so that the farthest two are 1 apart.")
 @click.option("--limit", type=click.IntRange(min=1), help="Keep the first words only.")
-@click.option("--dimensions", type=click.IntRange(min=1), help="Keep this many principal axes.")
+@click.option(
+    "--dimensions",
+    type=click.IntRange(min=1),
+    help="Keep this many principal axes; with --poincare train this many (10).",
+)
 @click.option("--quantise", is_flag=True, help="Round to 8 bits: a quarter of the size.")
 @click.option("-o", "--output", type=FILE, required=True, help="The folder to write.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -83,8 +89,10 @@ def build(
     progress.show()
     if poincare is not None:
         _refuse_with_poincare(words, encoder, vectors, metric, unit_diameter, limit, quantise)
-        made, precision = from_hierarchy(poincare, aliases, dimensions or 10, epochs, output.stem)
-        formats.write(output, made)
+        trained, precision = from_hierarchy(
+            poincare, aliases, dimensions or DIMENSIONS, epochs, output.stem
+        )
+        formats.write(output, trained)
         _show(summary(Space.load(output)) | {"MAP": precision}, as_json=as_json)
         return
     if aliases is not None:
@@ -261,6 +269,8 @@ def _show(found: dict[str, Any], *, as_json: bool) -> None:
         return
     for key in ("name", "size", "dimension", "metric", "diameter", "hash"):
         click.echo(f"{key:<10} {_readable(found[key])}")
+    if "MAP" in found:
+        click.echo(f"MAP        {found['MAP']:.4f} (how well distances give the pairs back)")
     if "coverage" in found:
         _show_coverage(found["coverage"])
     for word, near in found.get("neighbours", {}).items():

@@ -31,6 +31,8 @@ from deniable import cache
 from deniable.certify import is_small, tighten
 from deniable.errors import ParameterError
 from deniable.kernels.two_stage import TwoStageKernel
+from deniable.kinds import Words, check_pos, kinds_of
+from deniable.mapped import EXPLAINS
 from deniable.mechanism import (
     CALIBRATE,
     CALIBRATIONS,
@@ -70,18 +72,23 @@ class CluSanT(Mechanism):
             "clusters": "how many (made by custext's mapping), or lists of words, such as "
             "@FILE.json: disjoint, and together the whole space",
             "calibrate": CALIBRATE,
+            "pos": EXPLAINS["pos"].replace("sets", "clusters"),
         }
     )
 
     k: float = 10.0
     clusters: Clusters = 360
     calibrate: str = "paper"
+    pos: bool | Words = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("k", self.k)
         check_choice("calibrate", self.calibrate, CALIBRATIONS)
         object.__setattr__(self, "clusters", _checked_clusters(self.clusters))
+        object.__setattr__(self, "pos", check_pos(self.pos))
+        if self.pos and not isinstance(self.clusters, int):
+            raise ParameterError("pos needs a number of clusters: your own are used as they are")
 
     def bind(self, space: Space) -> TwoStageKernel:
         """Make the sampler."""
@@ -101,10 +108,11 @@ class CluSanT(Mechanism):
                 f"{count:,} clusters are more than the {MOST_CLUSTERS:,} whose distances fit in "
                 "memory; for clusters of one word use santext"
             )
-        return nearest_first(space, size, Closeness(space))
+        return nearest_first(space, size, Closeness(space), kinds_of(space, self.pos, size))
 
     def _tight_scale(self, space: Space, partition: Partition) -> float:
-        key = ("tight-clusant", space.hash, self.epsilon, self.k, repr(self.clusters))
+        made = (self.epsilon, self.k, repr(self.clusters), repr(self.pos))
+        key = ("tight-clusant", space.hash, *made)
         found = cache.load_number(key, 1.0, LARGEST_SCALE)
         if found is None:
 

@@ -1,8 +1,9 @@
 """Poincare embeddings of pairs word - more general word (Nickel and Kiela 2017), with numpy.
 
-For a pair (u, v) and words drawn at random, the loss is that of telling v by its distance:
+For a pair (u, v) and words x drawn at random, but none that is u or more general than u, the loss
+is that of telling v by its distance:
 
-    -ln( e^-d(u, v) / (e^-d(u, v) + sum over the random words of e^-d(u, x)) )
+    -ln( e^-d(u, v) / (e^-d(u, v) + sum over x of e^-d(u, x)) )
 
 Gradients are scaled by ((1 - |x|^2) / 2)^2, which makes them gradients of hyperbolic space. A step
 takes many pairs at once; what a word gets from c of them is divided by sqrt(c), so that words near
@@ -24,6 +25,7 @@ from deniable.errors import InputError
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 EDGE = 1.0 - 1e-5
 STEP = 128
@@ -54,7 +56,7 @@ def read_pairs(path: Path) -> Hierarchy:
 
 
 def read_aliases(path: Path, hierarchy: Hierarchy) -> tuple[tuple[str, ...], Ids]:
-    """Read lines `word TAB node`; return the words whose node is in the hierarchy, and its number."""
+    """Read lines `word TAB node`; return the words whose node is there, and its number."""
     index = {word: i for i, word in enumerate(hierarchy.words)}
     found: dict[str, int] = {}
     for word, node in _rows(path, "a word and its name in the pairs, with a tab between"):
@@ -86,23 +88,24 @@ def train(hierarchy: Hierarchy, dimensions: int, epochs: int) -> npt.NDArray[np.
     count = len(hierarchy.words)
     points: Floats = source.uniform(-1e-3, 1e-3, size=(count, dimensions))
     slow = max(1, round(SLOW * epochs))
+    known = np.sort(hierarchy.pairs[:, 0] * count + hierarchy.pairs[:, 1])
     for epoch in progress.track(range(epochs), "training", total=epochs):
         rate = RATE * (SLOWLY if epoch < slow else 1.0 - 0.95 * (epoch - slow) / epochs)
         order = source.permutation(len(hierarchy.pairs))
         for start in range(0, len(order), STEP):
             pairs = hierarchy.pairs[order[start : start + STEP]]
             others = source.integers(count, size=(len(pairs), NEGATIVES))
-            _step(points, pairs, others, rate)
+            wanted = pairs[:, :1] * count + others
+            at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+            _step(points, pairs, others, (known[at] == wanted) | (others == pairs[:, :1]), rate)
     return points.astype(np.float32)
 
 
-def _step(points: Floats, pairs: Ids, others: Ids, rate: float) -> None:
-    """Move the words of some pairs, and the random words beside them."""
+def _step(points: Floats, pairs: Ids, others: Ids, true: Bools, rate: float) -> None:
+    """Move the words of some pairs, and the random words beside them that are not `true`."""
     targets = np.concatenate([pairs[:, 1:], others], axis=1)
     words, near = points[pairs[:, 0]], points[targets]
-    weights, room, rooms, dots = _pulls(words, near)
-    # A random word that is the word itself has no distance to it.
-    weights[:, 1:][others == pairs[:, :1]] = 0.0
+    weights, room, rooms, dots = _pulls(words, near, true)
     lean = weights / rooms
     spread = (lean * ((1.0 - rooms) - 2.0 * dots + 1.0)).sum(axis=1) / room**2
     of_words = spread[:, None] * words - np.einsum("mk,mkd->md", lean, near) / room[:, None]
@@ -114,7 +117,7 @@ def _step(points: Floats, pairs: Ids, others: Ids, rate: float) -> None:
     _move(points, moved, gradients, rate)
 
 
-def _pulls(words: Floats, near: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def _pulls(words: Floats, near: Floats, true: Bools) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the loss's derivative by each distance over that of arcosh, and what it is made of."""
     room = 1.0 - np.einsum("md,md->m", words, words)
     rooms = 1.0 - np.einsum("mkd,mkd->mk", near, near)
@@ -123,6 +126,7 @@ def _pulls(words: Floats, near: Floats) -> tuple[Floats, Floats, Floats, Floats]
     half = gaps / (room[:, None] * rooms)
     root = 2.0 * np.sqrt(half * (half + 1.0))  # sqrt(cosh^2 - 1)
     distances = np.log1p(2.0 * half + root)
+    distances[:, 1:][true] = np.inf
     chances = np.exp(distances.min(axis=1, keepdims=True) - distances)
     chances /= chances.sum(axis=1, keepdims=True)
     pull = -chances

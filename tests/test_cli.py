@@ -260,10 +260,10 @@ def test_certify_ends_with_1_when_the_promise_is_false(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from deniable.cli import _run  # noqa: PLC0415  (in this process, to break the promise)
-    from deniable.mechanisms.santext import SanTextKernel  # noqa: PLC0415
+    from deniable.kernels.exponential import ExponentialKernel  # noqa: PLC0415
 
-    true = SanTextKernel.promised
-    monkeypatch.setattr(SanTextKernel, "promised", lambda self, a, b: true(self, a, b) / 3)
+    true = ExponentialKernel.promised
+    monkeypatch.setattr(ExponentialKernel, "promised", lambda self, a, b: true(self, a, b) / 3)
     arguments = ["certify", "--mechanism", "santext", "--epsilon", "1"]
     with pytest.raises(SystemExit) as ended:
         _run([*arguments, "--space", str(folder / "toy.space")])

@@ -1,4 +1,6 @@
-"""Which words share an output set: the four mappings of Chen et al. 2023 and of S. Chen's thesis.
+"""Which words share an output set: the mappings of Chen et al. 2023 and of F. Mo's thesis.
+
+(Local Differentially Private Mechanisms for Text Privacy Protection, Montreal 2022, Algorithm 1.)
 
     partition     disjoint sets of K (Chen et al., Algorithm 1); one word left over joins a set
     conservative  the same, but one word left over is a set of its own: it stays what it is

@@ -1,4 +1,4 @@
-"""Strategy: how often one word is drawn. Seed 001's three, for every mechanism.
+"""Strategy: how often one word is drawn. The three of Mo (2022), for every mechanism.
 
     token      every occurrence is drawn anew
     record     a word is drawn once for each record, and all its places there get that draw

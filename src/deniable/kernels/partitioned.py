@@ -120,6 +120,11 @@ class PartitionKernel(FiniteKernel):
             row[: self._widths[self._labels[word]]] = self._formula_row(int(word))
         return self._spread(words, rows)
 
+    def probabilities(self, group: int) -> Floats:
+        """Return P(y | x) of the integer tables for the words of one group over its outputs."""
+        members = self.mapping.groups[group]
+        return np.exp(log_of(self._counts[members][:, : self._widths[group]]))
+
     def _formula_row(self, word: int) -> Floats:
         label = self._labels[word]
         position = int(np.flatnonzero(self.mapping.groups[label] == word)[0])

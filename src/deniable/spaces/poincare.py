@@ -89,12 +89,17 @@ def train(hierarchy: Hierarchy, dimensions: int, epochs: int) -> npt.NDArray[np.
     points: Floats = source.uniform(-1e-3, 1e-3, size=(count, dimensions))
     slow = max(1, round(SLOW * epochs))
     known = np.sort(hierarchy.pairs[:, 0] * count + hierarchy.pairs[:, 1])
+    # At first the random words are those of many pairs: they are to stay near the centre.
+    often = np.cumsum(np.bincount(hierarchy.pairs.ravel(), minlength=count))
     for epoch in progress.track(range(epochs), "training", total=epochs):
         rate = RATE * (SLOWLY if epoch < slow else 1.0 - 0.95 * (epoch - slow) / epochs)
         order = source.permutation(len(hierarchy.pairs))
         for start in range(0, len(order), STEP):
             pairs = hierarchy.pairs[order[start : start + STEP]]
-            others = source.integers(count, size=(len(pairs), NEGATIVES))
+            shape = (len(pairs), NEGATIVES)
+            others = source.integers(count, size=shape)
+            if epoch < slow:
+                others = np.searchsorted(often, source.integers(often[-1], size=shape), "right")
             wanted = pairs[:, :1] * count + others
             at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
             _step(points, pairs, others, (known[at] == wanted) | (others == pairs[:, :1]), rate)

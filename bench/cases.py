@@ -14,6 +14,7 @@ import plain
 from deniable import Sanitizer, Space, mechanism
 from deniable.cli import deniable as program
 from deniable.files import Batch
+from deniable.kernels.partitioned import PartitionKernel
 from deniable.pipeline import Job, SpaceChoice, run
 from deniable.tally import Tally
 
@@ -21,7 +22,7 @@ DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 SST2 = DATA / "sst2" / "train.tsv"
 GLOVE33 = DATA / "vectors" / "glove840b_300d_33k_f16.npz"
 GLOVE71 = DATA / "vectors" / "glove6B_100d_cfvocab71k_f16.npz"
-K, CUSTEXT_EPSILON, SANTEXT_EPSILON = 20, 3.0, 2.0
+K, CUSTEXT_EPSILON, SANTEXT_EPSILON, FBDD_EPSILON = 20, 3.0, 2.0, 10.0
 # The plain versions run on so much, where all of it would take hours or 20 GB.
 PLAIN_WORDS, PLAIN_TOKENS, PLAIN_MAP, PLAIN_CERTIFY = 8_000, 20_000, 4_000, 500
 CERTIFY_WORDS = 30_000
@@ -57,15 +58,46 @@ def tokens(texts: list[str]) -> int:
     return sum(len(text.split()) for text in texts)
 
 
-def santext_ours() -> Result:
-    """The command line, from start to end."""
-    start = now()
-    with TemporaryDirectory() as folder:
-        sanitize = ["sanitize", str(SST2), "--format", "tsv-plain", "--column", "sentence"]
-        chosen = ["--mechanism", "santext", "--epsilon", str(SANTEXT_EPSILON)]
-        target = ["--space", str(GLOVE33), "-o", f"{folder}/out.tsv", "--quiet"]
-        program.main([*sanitize, *chosen, *target], standalone_mode=False)
-    return {"seconds": now() - start, "tokens": tokens(sentences())}
+def from_file_to_file(name: str, epsilon: float) -> Callable[[], Result]:
+    """A case that runs the command line on SST-2, from start to end."""
+
+    def case() -> Result:
+        start = now()
+        with TemporaryDirectory() as folder:
+            sanitize = ["sanitize", str(SST2), "--format", "tsv-plain", "--column", "sentence"]
+            chosen = ["--mechanism", name, "--epsilon", str(epsilon)]
+            target = ["--space", str(GLOVE33), "-o", f"{folder}/out.tsv", "--quiet"]
+            program.main([*sanitize, *chosen, *target], standalone_mode=False)
+        return {"seconds": now() - start, "tokens": tokens(sentences())}
+
+    return case
+
+
+def one_by_one(draw: Callable[[Space, int], int], count: int) -> Callable[[], Result]:
+    """A case that draws for some words one after the other; scaled to all tokens of SST-2."""
+
+    def case() -> Result:
+        space = Space.load(GLOVE33)
+        start = now()
+        for word in range(count):
+            draw(space, word)
+        spent = now() - start
+        return {"seconds": spent * tokens(sentences()) / count, "measured": spent}
+
+    return case
+
+
+def different_words(name: str, epsilon: float) -> Callable[[], Result]:
+    """A case in which no word comes twice, so that no row serves two draws."""
+
+    def case() -> Result:
+        space = Space.load(GLOVE33)
+        kernel = mechanism(name, epsilon=epsilon).bind(space)
+        start = now()
+        kernel.sample(range(len(space)))
+        return {"seconds": now() - start, "tokens": len(space)}
+
+    return case
 
 
 def santext_plain() -> Result:
@@ -105,8 +137,9 @@ def custext_plain() -> Result:
     """Some tokens, with the same map; scaled to as many."""
     space = Space.load(GLOVE33)
     texts = first_tokens(PLAIN_TOKENS * 5)
-    partition = Sanitizer("custext", CUSTEXT_EPSILON, space=space, K=K).kernel.partition  # type: ignore[attr-defined]
-    sets = [partition[i].tolist() for i in range(len(partition))]
+    kernel = mechanism("custext", epsilon=CUSTEXT_EPSILON, K=K).bind(space)
+    assert isinstance(kernel, PartitionKernel)
+    sets = [outputs.tolist() for outputs in kernel.mapping.outputs]
     rows = plain.custext_rows(space.vectors, sets, CUSTEXT_EPSILON)
     start = now()
     plain.custext(space.words, rows, texts)
@@ -174,8 +207,16 @@ def file_of(megabytes: int) -> Callable[[], Result]:
 
 
 CASES: dict[str, Callable[[], Result]] = {
-    "santext": santext_ours,
+    "santext": from_file_to_file("santext", SANTEXT_EPSILON),
     "santext plain": santext_plain,
+    "fbdd": from_file_to_file("fbdd", FBDD_EPSILON),
+    "fbdd plain": one_by_one(lambda s, w: plain.fbdd(s.vectors, w, FBDD_EPSILON), 300),
+    "tem": from_file_to_file("tem", SANTEXT_EPSILON),
+    "tem plain": one_by_one(lambda s, w: plain.tem(s.vectors, w, SANTEXT_EPSILON), 300),
+    "tem different": different_words("tem", SANTEXT_EPSILON),
+    "diffractor": from_file_to_file("diffractor", 1.0),
+    "diffractor different": different_words("diffractor", 1.0),
+    "diffractor plain": one_by_one(lambda s, w: plain.diffractor(len(s.words), w, 1.0), 20_000),
     "custext": custext_ours,
     "custext plain": custext_plain,
     "map": map_ours,

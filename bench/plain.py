@@ -93,3 +93,31 @@ def worst_ratio(matrix: Floats, apart: Floats, epsilon: float) -> float:
             loss = float(np.abs(logs[x] - logs[other]).max())
             worst = max(worst, loss / (epsilon * apart[x, other]))
     return worst
+
+
+def fbdd(vectors: Vectors, x: int, epsilon: float) -> int:
+    """One word with multivariate Laplace noise, then the nearest: all distances."""
+    rng = np.random.default_rng()
+    noise = rng.normal(size=vectors.shape[1])
+    noise *= rng.gamma(vectors.shape[1], 1.0 / epsilon) / float(np.linalg.norm(noise))
+    return int(np.argmin(np.linalg.norm(vectors - (vectors[x] + noise), axis=1)))
+
+
+def tem(vectors: Vectors, x: int, epsilon: float, beta: float = 0.001) -> int:
+    """One word by Algorithm 1: Gumbel noise on near words and on the rest."""
+    rng = np.random.default_rng()
+    gamma = 2.0 / epsilon * float(np.log((1.0 - beta) * (len(vectors) - 1) / beta))
+    apart = np.linalg.norm(vectors - vectors[x], axis=1)
+    near, rest = np.flatnonzero(apart <= gamma), np.flatnonzero(apart > gamma)
+    scores = -apart[near]
+    if len(rest):
+        scores = np.append(scores, -gamma + 2.0 / epsilon * np.log(len(rest)))
+    won = int(np.argmax(scores + rng.gumbel(scale=2.0 / epsilon, size=len(scores))))
+    return int(near[won]) if won < len(near) else int(rng.choice(rest))
+
+
+def diffractor(count: int, rank: int, epsilon: float) -> int:
+    """One rank with two-sided geometric noise, the difference of two geometric numbers."""
+    rng = np.random.default_rng()
+    chance = 1.0 - np.exp(-epsilon)
+    return int(np.clip(rank + rng.geometric(chance) - rng.geometric(chance), 0, count - 1))

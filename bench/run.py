@@ -26,8 +26,12 @@ RESULTS = ROOT / "bench" / "results"
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- generated: performance -->\n", "<!-- end: performance -->"
 HEAD = "what | deniable | its peak memory | plain | plain peak memory | ratio"
+ON_ALL_CORES = ("santext", "fbdd", "tem", "tem different", "map", "certify")
 TITLES = {
     "santext": "`santext`, SST-2 train, 33,860 words x 300, file to file, 2 cores, with start",
+    "fbdd": "`fbdd`, the same; the paper's authors: 117 minutes on 24 cores for V = 14,730",
+    "tem": "`tem`, the same",
+    "diffractor": "`diffractor`, the same",
     "custext": "`custext`, K = 20, SST-2 train five times, file to file, one core, map built",
     "map": "`custext` map, K = 20, 71,450 words x 100",
     "certify": "certify `santext`, 30,000 words x 300, all pairs",
@@ -72,6 +76,11 @@ def rows(full: bool) -> Iterator[str]:
             memory,
             f"{theirs['seconds'] / ours['seconds']:,.0f}",
         ))  # fmt: skip
+    for name in ("tem", "diffractor"):
+        found = measured(f"{name} different")
+        seconds = f"{found['seconds']:,.2f} s, {found['tokens'] / found['seconds']:,.0f} tokens/s"
+        title = f"`{name}`, 33,860 different words, each drawn once"
+        yield f"{title} | {seconds} | {found['peak_mb']:,.0f} MB | - | - | -"
     for size in (50, 500, 5000) if full else (50, 500):
         found = measured(f"file {size} MB")
         title = f"`custext`, embedded space, a file of {size:,} MB, one core"
@@ -82,7 +91,7 @@ def rows(full: bool) -> Iterator[str]:
 def measured(name: str) -> Result:
     """Run one case in its own process and keep what it found."""
     print(f"measuring {name}", file=sys.stderr, flush=True)
-    threads = {} if name in ("santext", "map", "certify") else {"OPENBLAS_NUM_THREADS": "1"}
+    threads = {} if name in ON_ALL_CORES else {"OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, __file__, "--case", name],
         env={**os.environ, **threads},

@@ -53,7 +53,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the tables into the page")
     parser.add_argument("--limit", type=int, help="use the first N words only, to try it out")
     options = parser.parse_args()
-    text = "\n\n".join(table(name, space) for name, space in spaces(options.limit))
+    tables = "\n\n".join(table(name, space) for name, space in spaces(options.limit))
+    text = f"{blocks.space_mark(Space.default())}\n{tables}"
     if options.write and options.limit is None:
         blocks.write(PAGE, NAME, text)
     else:

@@ -40,7 +40,7 @@ def main() -> None:
     rows = [row(space, times, K, name) for K in SIZES for name in MAPPINGS]
     head = ["K", "mapping", "pairs covered", "words left alone", "tokens of SST-2 left alone"]
     note = f"Counter-fitted GloVe, {len(space):,} words, cosine; `python bench/mappings.py`."
-    text = f"{note}\n\n{blocks.table(head, rows)}"
+    text = f"{blocks.mappings_mark()}\n{note}\n\n{blocks.table(head, rows)}"
     print(text)
     if options.write:
         blocks.write(PAGE, NAME, text)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from deniable import Space
+from deniable.mappings import MAPPINGS
 
 ROOT = Path(__file__).parent.parent
 
@@ -48,3 +49,8 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def mappings_mark() -> str:
+    """What a table of mappings begins with: which there are."""
+    return f"<!-- mappings {' '.join(MAPPINGS)} -->"

@@ -43,12 +43,20 @@ EPSILONS: dict[str, tuple[float, ...]] = {
     "fbdd": (50.0, 100.0, 200.0, 400.0),
     "mahalanobis": (100.0, 200.0),
     "vickrey": (100.0, 200.0),
+    "tem": (15.0, 20.0),
+    "diffractor": (0.01, 1.0),
+    "optimal": (1.0, 4.0),
+    "permute-and-flip": (4.0,),
+    "randomised-response": (4.0,),
+    "rantext": (4.0,),
+    "hyperbolic": (),  # the embedded space isn't one of the Poincare ball
 }
 # Where the tight calibration is shown as well: finding it takes minutes on a large space.
 TIGHT: dict[str, tuple[float, ...]] = {
     "santext": (20.0,),
     "custext": (1.0, 4.0),
     "clusant": (8.0,),
+    "permute-and-flip": (4.0,),
 }
 HEAD = [
     "mechanism", "epsilon", "calibrate", "epsilon x diameter", "pairs covered", "survives: mean",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -56,8 +57,7 @@ class RadialLaw:
 
     def draw(self, count: int) -> Floats:
         """Return that many draws."""
-        mode = self.mode()
-        height = SAFETY / self._mass(mode)
+        mode, height = self._mode, SAFETY / self._mass
         top = float(self._at(np.array([mode]))[0])
         found, missing = np.empty(count), np.arange(count)
         while len(missing):
@@ -75,8 +75,9 @@ class RadialLaw:
             missing = missing[~accepted]
         return found
 
-    def mode(self) -> float:
-        """Return where the density is largest, by bisection of its logarithm's slope."""
+    @cached_property
+    def _mode(self) -> float:
+        """Where the density is largest, by bisection of its logarithm's slope."""
         low, high = -700.0, 25.0  # exponents: the mode is at 0, or in between
         if self.slope(np.exp(low)) <= 0.0:
             return 0.0
@@ -89,8 +90,10 @@ class RadialLaw:
         with np.errstate(divide="ignore"):
             return self.log_density(points)
 
-    def _mass(self, mode: float) -> float:
-        """Return the integral of the density over its largest value."""
+    @cached_property
+    def _mass(self) -> float:
+        """The integral of the density over its largest value."""
+        mode = self._mode
         top = float(self._at(np.array([mode]))[0])
 
         def width(sign: float, most: float) -> float:

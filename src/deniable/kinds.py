@@ -33,7 +33,9 @@ def check_pos(pos: Any) -> bool | Words:
         raise ParameterError(f"pos must be true, false or a list of lists of words, got {pos!r}")
     if any(isinstance(one, str) for one in pos):
         raise ParameterError("pos must be a list of lists of words, one list for each kind")
-    return tuple(tuple(str(word) for word in words) for words in pos)
+    made = tuple(tuple(str(word) for word in words) for words in pos)
+    _listed(made)
+    return made
 
 
 def kinds_of(space: Space, pos: bool | Words, least: int) -> Kinds | None:

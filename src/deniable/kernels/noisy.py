@@ -14,7 +14,7 @@ from deniable.sampling import Floats
 
 # A block of noisy points is compared with every word at once; this many numbers fill 32 MB.
 BLOCK = 8_000_000
-MOST_ROWS = 512
+MOST_ROWS = 8192
 # Points, their scales, and the uniform numbers that a choice between words needs.
 Noisy = tuple[Floats, Floats, Floats]
 
@@ -36,7 +36,7 @@ class NoisyKernel(Kernel):
     def draws(self, words: Ids, how_many: Ids) -> Ids:
         """Return `how_many[i]` outputs of `words[i]`, one word after the other."""
         every = np.repeat(words, how_many)
-        step = max(1, min(MOST_ROWS, BLOCK // len(self.space)))
+        step = max(1, min(MOST_ROWS, BLOCK // sum(self.space.vectors.shape)))
         runs = (self.noisy_points(every[i : i + step]) for i in range(0, len(every), step))
         found = list(parallel.in_threads(self.settle, runs))
         return np.concatenate(found) if found else np.empty(0, dtype=np.int64)

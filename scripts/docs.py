@@ -167,6 +167,7 @@ def fact_list(facts: Facts) -> str:
         ["promise", facts["promise"]],
         ["parameters", settings],
         ["metrics of the space", ", ".join(facts["metrics"])],
+        ["cost", facts["cost"]],
         ["source", facts["source"]],
     ]
     return blocks.table([f"`{facts['name']}`", facts["summary"]], rows)

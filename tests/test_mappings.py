@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import toys
 from deniable import Sanitizer, Space, mechanism
-from deniable.kinds import kinds_of
+from deniable.kinds import EMBEDDED, kinds_of
 from deniable.mappings import MAPPINGS, mapping_of
 from deniable.similarity import Closeness
 
@@ -155,6 +156,14 @@ def test_a_noun_stays_a_noun_on_the_embedded_space() -> None:
         assert len({of[int(word)] for word in words}) == 1
     assert not kernel.exposes(np.arange(len(space))).any()
     assert kernel.certify().holds
+
+
+def test_the_lexicon_is_of_the_embedded_space_and_has_its_notice_beside_it() -> None:
+    data = json.loads(EMBEDDED.read_text("utf-8"))
+    assert data["space"] == Space.default().hash
+    ids = [word for words in data["kinds"].values() for word in words]
+    assert len(ids) == len(set(ids)) == 31_316
+    assert "Brad Jascob" in EMBEDDED.with_name("kinds.LICENCE.txt").read_text("utf-8")
 
 
 def test_certificates_carry_mapping_and_pos() -> None:

@@ -64,6 +64,7 @@ class CluSanT(Mechanism):
     summary = "draws a cluster near the word's own, then a word of that cluster"
     promise = "epsilon/2 x (k x centroid distance + at most 1), between all pairs"
     source = "Awon et al., NAACL Findings 2025, Figure 2; bound of this project"
+    cost = "one row over all words for each distinct word, once the clusters are there"
     explains = MappingProxyType(
         {
             "epsilon": EPSILON,

@@ -32,6 +32,7 @@ class Random(Mechanism):
     summary = "every word becomes a uniformly drawn word"
     promise = "epsilon = 0 between all pairs, whatever is asked for"
     source = "baseline of Yue et al., ACL Findings 2021"
+    cost = "one random number for each token"
     accepts = METRICS
     explains = MappingProxyType({"epsilon": "not used: the loss is 0 whatever is asked for"})
 

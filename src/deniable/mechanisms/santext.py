@@ -41,6 +41,7 @@ class SanText(Mechanism):
     summary = "a near word is drawn more often: exponential mechanism over all words"
     promise = "epsilon x distance, between all pairs"
     source = "Yue et al., ACL Findings 2021, Algorithm 1"
+    cost = "one row of V distances for each distinct word; never a V x V matrix"
     accepts = ("euclidean", "angular", "poincare")
     explains = MappingProxyType({"epsilon": EPSILON, "calibrate": CALIBRATE})
 

@@ -45,6 +45,7 @@ class SanTextPlus(SanText):
     summary = "santext for the share w of rare words; others are kept with chance 1 - p"
     promise = "epsilon x distance between rare words; frequent words pass in clear"
     source = "Yue et al., ACL Findings 2021, Algorithm 2"
+    cost = "as santext, over the sensitive words"
     explains = MappingProxyType(
         {
             **SanText.explains,

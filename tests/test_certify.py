@@ -112,3 +112,11 @@ def test_calibration_is_found_in_the_cache(name: str, monkeypatch: pytest.Monkey
     again = kernel_of(name, calibrate="tight")
     ids = np.arange(16)
     assert (again.log_probs(ids) == first.log_probs(ids)).all()
+
+
+def test_thresholds_that_look_alike_are_calibrated_apart() -> None:
+    """The cache knows a threshold to its last digit."""
+    space = toys.space("random")
+    for beta in (0.5, 0.5000025):
+        made = mechanism("tem", epsilon=3.0, beta=beta, calibrate="tight").bind(space)
+        assert made.certify().holds

@@ -564,21 +564,26 @@ def test_a_reader_may_be_closed_again_after_its_writer(tmp_path: Path, name: str
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "widest"),
+    ("name", "data", "cells"),
     [
-        ("a.txt", b"one\ntwo\n", 1),
-        ("a.csv", b"note,x,note\na,1,b\n", 2),
-        ("a.jsonl", b'{"note": "a"}\n{"note": "b", "note": "c"}\n', 2),
+        ("a.txt", b"one\ntwo\n", None),
+        ("a.csv", b"note,x\na,1\n", None),
+        ("a.csv", b"note,x,note\na,1,b\n,1,c\n,1,\n", [2, 1, 0]),
+        (
+            "a.jsonl",
+            b'{"note": "a"}\n{"x": 1}\n{"note": "b", "note": "c"}\n',
+            [1, 0, 2, 0],
+        ),  # and after it
     ],
 )
-def test_a_batch_says_how_many_texts_a_record_may_have(
-    name: str, data: bytes, widest: int, tmp_path: Path
+def test_a_batch_says_how_many_texts_each_record_has(
+    name: str, data: bytes, cells: list[int] | None, tmp_path: Path
 ) -> None:
     path = tmp_path / name
     path.write_bytes(data)
     columns = [] if name == "a.txt" else ["note"]
     with open_reader(str(path), columns=columns) as reader:
-        assert [batch.widest for batch in reader.batches()] == [widest]
+        assert [batch.cells for batch in reader.batches()] == [cells]
 
 
 @calm

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import decimal
 import math
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -125,6 +127,36 @@ def test_moving_is_translating_in_the_ball(n: int) -> None:
         reached = mobius(x, np.tanh(d / 2) * u)
         # z is the point on the hyperboloid over its first coordinate.
         np.testing.assert_allclose(z, 2 * reached / (1 + reached @ reached), atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("far", [3.0, 12.0, 16.5])
+def test_noise_back_through_the_centre_does_not_cancel(n: int, far: float) -> None:
+    """A point near the edge, moved through the centre and beyond, in long arithmetic."""
+    with decimal.localcontext() as context:
+        context.prec = 80
+        for distance in (0.5 * far, far, 1.9 * far, 40.0):
+            place = np.zeros((1, n))
+            place[0, 0] = np.tanh(far / 2)
+            toward = np.zeros((1, n))
+            toward[0, 0] = -1.0
+            first, rest = lifted(place)
+            # The rounded point itself is what is moved: its own distance from the centre.
+            at = Decimal(float(rest[0, 0]))
+            start = (at + (at * at + 1).sqrt()).ln()
+            reached = start - Decimal(distance)
+            expected = (reached.exp() - (-reached).exp()) / (reached.exp() + (-reached).exp())
+            found = moved(first, rest, toward, np.array([distance]))[0, 0]
+            assert found == pytest.approx(float(expected), rel=1e-6, abs=1e-6)
+
+
+def test_the_volume_keeps_its_promise_far_from_the_centre() -> None:
+    points = np.tanh(np.array([-16.5, -2.0, 0.0, 16.5]) / 2)[:, None]
+    points = np.minimum(points.astype(np.float32), np.float32(1 - 1e-7))
+    space = Space.from_arrays(["far", "near", "mid", "edge"], points, "poincare")
+    kernel = mechanism("hyperbolic", epsilon=0.1, density="volume").bind(space)
+    with seeded(8):
+        assert audit(kernel, draws=100_000).holds
 
 
 def test_the_nearest_word_is_the_one_at_the_least_hyperbolic_distance() -> None:

@@ -74,7 +74,7 @@ def test_nothing_is_better(count: int, epsilon: float) -> None:
 def test_it_is_a_channel_that_loses_at_most_epsilon(
     epsilon: float, cap: float | None, spread_out: bool
 ) -> None:
-    found = least_distance(distances(12), epsilon, cap, spread_out=spread_out)
+    found = least_distance(distances(12), epsilon, cap, np.arange(12) if spread_out else None)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
     assert found.min() >= 0.0
     assert largest_loss(found) <= epsilon
@@ -112,7 +112,7 @@ def test_a_cap_below_one_of_n_is_one_of_n() -> None:
 @pytest.mark.parametrize("epsilon", [1.0, 3.0, 8.0])
 def test_adaptive_protects_the_word_that_survives_most_often(epsilon: float) -> None:
     distance = distances(15)
-    plain, spread = (least_distance(distance, epsilon, spread_out=s) for s in (False, True))
+    plain, spread = (least_distance(distance, epsilon, None, s) for s in (None, np.arange(15)))
     assert np.diag(spread).max() <= np.diag(plain).max() + 1e-7
     allowed = (1 + ALLOWANCE) * expected(plain, distance)
     assert expected(spread, distance) <= allowed + 1e-6
@@ -135,6 +135,13 @@ def test_no_other_mechanism_is_nearer_at_its_recomputed_loss(name: str, epsilon:
         rows = [np.exp(kernel.log_probs(ids))[inside] for kernel in (best, other)]
         mean = [expected(row, distance[inside]) for row in rows]
         assert mean[0] <= mean[1] + 1e-6
+
+
+def test_adaptive_knows_which_of_equal_words_is_which() -> None:
+    points = np.array([0.0, 0.0, 1.0, 2.0])
+    distance = np.abs(points[:, None] - points[None])
+    plain, spread = (least_distance(distance, 2.0, None, s) for s in (None, np.arange(4)))
+    assert np.diag(spread).max() <= np.diag(plain).max() + 1e-9
 
 
 def test_equal_words_cost_nothing() -> None:

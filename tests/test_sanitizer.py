@@ -129,7 +129,7 @@ def test_joined_and_apart_are_the_same(many: list[str]) -> None:
     """The fast way over one joined string decides, draws and counts like the plain way."""
     joined = "\n".join(many)
     with seeded(11):
-        fast = identity(Policy())._joined(joined) if many else ([], Tally())
+        fast = identity(Policy())._joined(joined, None) if many else ([], Tally())
     plain = [identity(Policy())._batch([text]) for text in many]
     outs = [next(one) for one in plain]
     with seeded(12):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -20,6 +21,7 @@ from deniable.errors import ParameterError
 from deniable.kernels import noisy
 from deniable.strategy import STRATEGIES, Codebook, EachRecord
 from deniable.testing import seeded
+from test_randomness import in_forks
 
 NEVER = 1e-9
 RECORDS = ["the w5 the W5, The w9 w5's", "w5 w9 w9 zzz", "zzz the zzz w5 Yyy", ""]
@@ -197,7 +199,7 @@ def test_processes_share_one_codebook(tmp_path: Path, workers: int) -> None:
     assert len(set(found)) == 1
     certificate = json.loads((tmp_path / "c.json").read_text())
     assert certificate["document"]["tokens_charged"] == 2
-    assert certificate["in_clear"]["repetition"]["count"] == 3 * lines
+    assert certificate["in_clear"]["repetition"]["count"] == 4 * lines
 
 
 def test_a_data_sets_run_is_not_resumed(tmp_path: Path) -> None:
@@ -219,3 +221,126 @@ def test_policies_work_under_every_strategy() -> None:
         assert "[UNKNOWN]" in out.text
         same = out.text.split()[1] == out.text.split()[2]
         assert same or strategy == "token"
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_record_is_a_row_with_all_its_cells(tmp_path: Path, kind: str, workers: int) -> None:
+    """'w3' has one draw in both columns of a row; a row is charged for its different words."""
+    space = Space.from_arrays([f"w{i}" for i in range(40)], np.eye(40))
+    space.save(tmp_path / "toy.space")
+    table = pd.DataFrame({"a": ["w3 w7 w3", "", "w3"] * 40, "b": ["w3 zzz", "w9", "ZZZ w3"] * 40})
+    source, target = tmp_path / f"in.{kind}", tmp_path / f"out.{kind}"
+    write_table(table, source)
+    done = run(
+        "sanitize", source, "-o", target, "--mechanism", "random", "--epsilon", 1,
+        "--space", tmp_path / "toy.space", "--strategy", "record", "--workers", workers,
+        "--column", "a", "--column", "b", "--certificate", tmp_path / "c.json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = read_table(target)
+    for before, after in zip(table.to_dict("records"), found.to_dict("records"), strict=True):
+        old, new = (f"{row['a']} {row['b']}".split() for row in (before, after))
+        # The case pattern of an unknown word is kept.
+        became = dict(zip(map(str.lower, old), map(str.lower, new), strict=True))
+        assert [became[word.lower()] for word in old] == [word.lower() for word in new]
+    document = json.loads((tmp_path / "c.json").read_text())["document"]
+    assert document["records"] == 120
+    assert document["tokens_charged"] == 40 * (2 + 1 + 1)
+    assert document["largest_record"]["tokens_charged"] == 2
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    if path.suffix == ".csv":
+        table.to_csv(path, index=False)
+    elif path.suffix == ".jsonl":
+        table.to_json(path, orient="records", lines=True)
+    else:
+        table.to_parquet(path)
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    if path.suffix == ".csv":
+        return pd.read_csv(path, keep_default_na=False)
+    if path.suffix == ".jsonl":
+        return pd.read_json(path, lines=True)
+    return pd.read_parquet(path)
+
+
+@pytest.mark.parametrize("strategy", ["record", "dataset"])
+def test_capitals_of_an_unknown_word_do_not_matter(strategy: str) -> None:
+    """With case=lower nothing tells whether two unknown words were written alike."""
+    for _ in range(20):
+        s = sanitizer("custext", strategy, policy=Policy(case="lower"))
+        out = s.sanitize("Xyzzy xyzzy XYZZY w5")
+        assert len(set(out.text.split()[:3])) == 1
+        assert out.certificate.in_clear["repetition"]["count"] == 4
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_refuses_to_draw_the_same_data_set() -> None:
+    s = sanitizer("random", "dataset")
+    s.sanitize("w5")
+
+    def child() -> str:
+        kept = s.sanitize("w5").text
+        try:
+            return s.sanitize("w9").text
+        except ParameterError as error:
+            return f"{kept} {error}"
+
+    said = in_forks(child, 2)
+    assert len(set(said)) == 1
+    assert s.sanitize("w5").text in said[0]
+    assert "make the Sanitizer in the forked process" in said[0]
+
+
+def test_a_word_keeps_its_draw_when_a_seeded_block_is_over() -> None:
+    s = sanitizer("random", "dataset")
+    before = s.sanitize("w5 w9 zzz").text
+    with seeded(1):
+        s.sanitize("w5")
+    assert s.sanitize("w5 w9 zzz").text == before
+
+
+def test_a_codebook_that_was_handed_over_keeps_its_draws_and_its_label() -> None:
+    """As worker processes get it: what a seeded source drew stays marked, and nothing is added."""
+    s = sanitizer("random", "dataset")
+    with seeded(3):
+        here = s.sanitize("w5 zzz").text
+        data = s.chooser.__getstate__()
+    book = Codebook.__new__(Codebook)
+    book.__setstate__(data)
+    s.chooser = book
+    there = s.sanitize("w5 zzz")
+    assert there.text == here
+    assert there.certificate.randomness == "seeded: not private"
+    with seeded(4), pytest.raises(ParameterError, match="draws of another process"):
+        s.sanitize("w5")
+
+
+def test_the_entry_about_repetition_must_be_there_and_fit() -> None:
+    s = sanitizer("santext", "record")
+    certificate = s.sanitize("w5 w5 w9")
+    data = json.loads(certificate.certificate.to_json())
+    for count in (None, 0, 99):
+        forged = json.loads(json.dumps(data)) | {"digest": "x"}
+        if count is None:
+            del forged["in_clear"]["repetition"]
+        else:
+            forged["in_clear"]["repetition"]["count"] = count
+        problems = Certificate.from_json(json.dumps(forged)).verify(s.space).problems
+        assert any("repetition" in one for one in problems)
+
+
+def test_words_of_a_summary_say_how_often_words_were_drawn(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("red blue red\n")
+    done = run(
+        "sanitize", tmp_path / "in.txt", "-o", tmp_path / "out.txt", "--mechanism", "random",
+        "--epsilon", 1, "--strategy", "record", "--certificate", tmp_path / "c.json",
+    )  # fmt: skip
+    assert (
+        b"2 of 3 tokens drawn from the mechanism (one draw for a word in a record)" in done.stderr
+    )
+    shown = Certificate.from_json((tmp_path / "c.json").read_text()).describe()
+    assert "2 of 3 tokens, as different words, charged: " in shown

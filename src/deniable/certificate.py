@@ -136,9 +136,7 @@ class Certificate:
         promise, document = Guarantee.from_dict(self.guarantee), self.document
         settings = ", ".join(f"{k}={short(v)}" for k, v in self.parameters.items())
         largest = document["largest_record"]
-        charged = (
-            "tokens charged" if self.strategy == "token" else "tokens: different words charged"
-        )
+        charged = "tokens" if self.strategy == "token" else "tokens, as different words,"
         drawn = f"{document['tokens_charged']:,} of {document['tokens']:,} {charged} charged"
         lines = [
             f"mechanism   {self.mechanism} ({settings})",

@@ -22,6 +22,7 @@ STEPS = 20_001
 NEGLIGIBLE = 40.0
 # Keeps the envelope above the density although its height is computed by quadrature.
 SAFETY = 0.99
+LARGEST_EXPONENT = 700.0
 
 
 def lifted(points: Floats) -> tuple[Floats, Floats]:
@@ -37,10 +38,17 @@ def moved(first: Floats, rest: Floats, directions: Floats, distances: Floats) ->
     it evenly: a uniform direction stays uniform.
     """
     along = np.einsum("ij,ij->i", rest, directions)
-    turned = directions + (along / (1.0 + first))[:, None] * rest
-    steep = np.tanh(distances)
-    height = first + steep * along
-    found: Floats = (rest + steep[:, None] * turned) / height[:, None]
+    aside = rest - along[:, None] * directions
+    squares = np.einsum("ij,ij->i", aside, aside)
+    # Noise that points back through the centre would cancel: first + along is small there, and
+    # its product with first - along is 1 + |aside|^2.
+    both = np.where(along < 0, (1.0 + squares) / (first - along), first + along)
+    missing = 2.0 / (np.exp(np.minimum(2.0 * distances, LARGEST_EXPONENT)) + 1.0)  # 1 - tanh
+    height = both - missing * along
+    forward = both - squares / (1.0 + first) - missing * (1.0 + along**2 / (1.0 + first))
+    sideways = (1.0 + height) / (1.0 + first)
+    found: Floats = forward[:, None] * directions + sideways[:, None] * aside
+    found /= height[:, None]
     return found
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from functools import cache as cache_call
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from deniable.errors import ParameterError
-from deniable.partition import Kinds
+from deniable.partition import Kinds, lists_of_words
 from deniable.space import Space
 
 EMBEDDED = Path(__file__).parent / "spaces" / "kinds.json"
@@ -29,11 +28,7 @@ def check_pos(pos: Any) -> bool | Words:
     """Refuse what is neither true, false, nor lists of words."""
     if isinstance(pos, bool):
         return pos
-    if isinstance(pos, str) or not isinstance(pos, Sequence):
-        raise ParameterError(f"pos must be true, false or a list of lists of words, got {pos!r}")
-    if any(isinstance(one, str) for one in pos):
-        raise ParameterError("pos must be a list of lists of words, one list for each kind")
-    made = tuple(tuple(str(word) for word in words) for words in pos)
+    made = lists_of_words(pos, "pos must be true, false or a list of lists of words")
     _listed(made)
     return made
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping as Dictionary
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -18,7 +17,7 @@ from deniable.kernels.partitioned import PartitionKernel, check_set_size
 from deniable.kinds import check_pos, kinds_of
 from deniable.mappings import MAPPINGS, Mapping, mapping_of
 from deniable.mechanism import EPSILON, Mechanism, check_choice, check_whole
-from deniable.partition import from_words
+from deniable.partition import from_words, lists_of_words
 from deniable.similarity import Closeness, Similarity, check_similarity, describe_similarity
 from deniable.space import Space
 from deniable.stopwords import STOPWORDS
@@ -126,6 +125,6 @@ def _checked_mapping(mapping: Any) -> str | Words:
     if isinstance(mapping, str):
         check_choice("mapping", mapping, MAPPINGS)
         return mapping
-    if not isinstance(mapping, Sequence) or any(isinstance(one, str) for one in mapping):
-        raise ParameterError(f"mapping must be {', '.join(MAPPINGS)} or a list of lists of words")
-    return tuple(tuple(str(word) for word in words) for words in mapping)
+    return lists_of_words(
+        mapping, f"mapping must be {', '.join(MAPPINGS)} or a list of lists of words"
+    )

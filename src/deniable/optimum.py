@@ -90,25 +90,29 @@ def _solver() -> Any:
 
 
 def least_distance(
-    distance: Floats, epsilon: float, cap: float | None = None, *, spread_out: bool = False
+    distance: Floats, epsilon: float, cap: float | None = None, own: Ids | None = None
 ) -> Floats:
     """Return the channel (rows of probabilities) for the words of one set.
 
     `cap` bounds the chance that a guess from the output is right, all words of the set equally
-    likely; one below 1 / n is read as 1 / n. `spread_out` spends up to 5 % more distance to make
-    the largest chance that a word survives as small as possible.
+    likely; one below 1 / n is read as 1 / n. `own`, the column of each word itself, spends up to
+    5 % more distance to make the largest chance that a word survives as small as possible.
     """
     scaled = distance / (distance.max() or 1.0)
     bound = min(float(epsilon), LARGEST_EPSILON)
     found = _solved(scaled, bound, cap)
-    if spread_out:
+    if own is not None:
         allowed = (1.0 + ALLOWANCE) * float((found * scaled).sum() / len(scaled)) + TOLERANCE
-        found = _solved(scaled, bound, cap, allowed)
+        found = _solved(scaled, bound, cap, allowed, own)
     return within(found, float(epsilon))
 
 
 def _solved(
-    distance: Floats, epsilon: float, cap: float | None, allowed: float | None = None
+    distance: Floats,
+    epsilon: float,
+    cap: float | None,
+    allowed: float = 0.0,
+    own: Ids | None = None,
 ) -> Floats:
     words, outputs = distance.shape
     size = words * outputs
@@ -117,7 +121,7 @@ def _solved(
     column = entry % outputs
     one, none, endless = np.ones(size), np.zeros(size), np.full(size, np.inf)
     program.add([(entry // outputs, entry, one)], np.ones(words), np.ones(words))
-    lows, highs, most = size + column, size + outputs + column, size + 2 * outputs
+    lows, highs = size + column, size + outputs + column
     program.add([(entry, entry, one), (entry, lows, -one)], none, endless)
     steep = np.full(size, math.exp(epsilon))
     program.add([(entry, entry, one), (entry, lows, -steep)], -endless, none)
@@ -128,10 +132,10 @@ def _solved(
         program.add(
             [(np.zeros(outputs, dtype=np.int64), last, np.ones(outputs))], np.zeros(1), room
         )
-    if allowed is None:
+    if own is None:
         program.cost[:size] = distance.ravel() / words
     else:
-        _bound_survival(program, distance, allowed, most)
+        _bound_survival(program, distance, allowed, own)
     point = program.solve()
     if point is None:  # numerically, never in exact arithmetic: equal rows are always allowed
         return np.full((words, outputs), 1.0 / outputs)
@@ -139,18 +143,19 @@ def _solved(
     return found
 
 
-def _bound_survival(program: _Program, distance: Floats, allowed: float, most: int) -> None:
+def _bound_survival(program: _Program, distance: Floats, allowed: float, own: Ids) -> None:
     """Ask for the least possible largest P(x | x), at no more than the allowed distance."""
     words, outputs = distance.shape
+    most = len(program.cost) - 1
     program.cost[most] = 1.0
     every = np.arange(words * outputs)
     mean = distance.ravel() / words
     program.add([(np.zeros_like(every), every, mean)], np.zeros(1), np.array([allowed]))
-    own = np.arange(words) * outputs + np.argmin(distance, axis=1)
     rows = np.arange(words)
+    survival = rows * outputs + own
     ones = np.ones(words)
     most_of_all = np.full(words, most)
-    entries = [(rows, most_of_all, ones), (rows, own, -ones)]
+    entries = [(rows, most_of_all, ones), (rows, survival, -ones)]
     program.add(entries, np.zeros(words), np.full(words, np.inf))
 
 

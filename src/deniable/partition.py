@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +71,18 @@ class Kinds:
 
     groups: tuple[Ids, ...]
     label: str
+
+
+def lists_of_words(value: Any, wanted: str) -> tuple[tuple[str, ...], ...]:
+    """Return a user's lists of words; refuse anything else, saying what is wanted."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ParameterError(wanted)
+    for words in value:
+        if isinstance(words, str) or not isinstance(words, Sequence):
+            raise ParameterError(wanted)
+        if not all(isinstance(word, str) for word in words):
+            raise ParameterError(wanted)
+    return tuple(tuple(words) for words in value)
 
 
 def from_words(space: Space, sets: Sequence[Sequence[str]], what: str) -> Partition:

@@ -25,6 +25,7 @@ from deniable.tally import Tally
 from deniable.workers import Workers
 
 Done = tuple[Batch, list[str], Tally]
+Task = tuple[list[str], list[int] | None]
 Watcher = Callable[[Batch, Tally], None]
 
 
@@ -98,8 +99,6 @@ def run(
         opened()
         for batch, texts, part in _sanitized(sanitizer, choice, reader, job.workers):
             part.records = batch.records
-            # Each cell was counted alone; all cells of one record together can't exceed this.
-            part.largest = min(part.largest * batch.widest, part.charged)
             tally.add(part)
             tally.skipped = reader.skipped
             writer.write(batch, texts, tally.to_dict())
@@ -133,7 +132,7 @@ def _sanitized(
         yield from _in_processes(sanitizer, choice, reader, workers)
         return
     for batch in reader.batches():
-        texts, tally = sanitizer.sanitize_texts(batch.texts)
+        texts, tally = sanitizer.sanitize_texts(batch.texts, batch.cells)
         yield batch, texts, tally
 
 
@@ -146,7 +145,7 @@ def _in_processes(
     shared = sanitizer.chooser if sanitizer.strategy == "dataset" else None
     prepare = partial(_texts_sanitizer, choice, *settings, shared)
     with Workers(workers, prepare) as pool:
-        for batch, (texts, tally) in pool.in_order(reader.batches(), attrgetter("texts")):
+        for batch, (texts, tally) in pool.in_order(reader.batches(), attrgetter("texts", "cells")):
             yield batch, texts, tally
 
 
@@ -156,7 +155,7 @@ def _texts_sanitizer(
     policy: Policy,
     strategy: str,
     shared: Chooser | None,
-) -> Callable[[list[str]], tuple[list[str], Tally]]:
+) -> Callable[[Task], tuple[list[str], Tally]]:
     made = Sanitizer(mechanism, space=choice.load(), policy=policy, strategy=strategy)
     made.chooser = shared or made.chooser
-    return made.sanitize_texts
+    return lambda task: made.sanitize_texts(*task)

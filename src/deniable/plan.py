@@ -22,7 +22,7 @@ from deniable.policy import Decision, Policy, fresh_digits
 from deniable.sampling import Ids, randomness
 from deniable.space import Space
 from deniable.strategy import Chooser
-from deniable.tally import Tally
+from deniable.tally import OS_ENTROPY, Tally
 from deniable.text import apply_case
 
 # "" writes a word as the space has it.
@@ -109,7 +109,9 @@ class Plan(dict[str, int]):
             where = records[np.array(free, dtype=np.int64)]
             uniform = chooser.uniform([tokens[i] for i in free], where)
             texts[rest] = self._write(slots, iter(drawn[len(plain) :].tolist()), uniform)
-        return Drawn(codes, texts.tolist(), decisions, randomness().label)
+        # Either seeded part makes the whole seeded.
+        label = chooser.label if chooser.label != OS_ENTROPY else randomness().label
+        return Drawn(codes, texts.tolist(), decisions, label)
 
     def _decide(self, tokens: list[str]) -> tuple[Ids, list[Decision]]:
         """Return the number of each token, and the decisions that the negative ones stand for."""
@@ -163,6 +165,8 @@ class Plan(dict[str, int]):
         charged[~plain] = np.array(hidden, dtype=np.bool_)[inverse]
         # Cases 1 and 2 (title, upper) are patterns that the output repeats.
         seen["case pattern"] += int(np.isin(codes[plain] // self._count, (1, 2)).sum())
+        free = np.array([d.action == "uniform" for d in decisions], dtype=np.bool_)
+        uniform = times[free].sum()
         of_slot = np.array([d.word for d in decisions], dtype=np.int64)
         words = codes % self._count
         words[~plain] = of_slot[inverse]
@@ -175,7 +179,7 @@ class Plan(dict[str, int]):
             exposed=int((from_kernel & ~charged).sum()),
             randomness=drawn.randomness,
             seen=+seen,
-            repeated=int(charged.sum()) if self._strategy != "token" else 0,
+            repeated=int(charged.sum() + uniform) if self._strategy != "token" else 0,
             different=different,
         )
 

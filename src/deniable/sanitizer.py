@@ -23,6 +23,7 @@ from deniable.mechanism import Kernel, Mechanism, mechanism
 from deniable.plan import Plan, Replacement
 from deniable.policy import Policy
 from deniable.presets import DEFAULT, PRESETS, Preset
+from deniable.sampling import Ids
 from deniable.space import Space
 from deniable.stock import Stock
 from deniable.strategy import Chooser, chooser, restated
@@ -103,16 +104,22 @@ class Sanitizer:
         for batch in _batches(texts):
             yield from self._batch(batch)
 
-    def sanitize_texts(self, texts: Sequence[str]) -> tuple[list[str], Tally]:
-        """Sanitize a batch of texts; return them with one tally for all (the fastest way)."""
+    def sanitize_texts(
+        self, texts: Sequence[str], cells: Sequence[int] | None = None
+    ) -> tuple[list[str], Tally]:
+        """Sanitize a batch of texts; return them with one tally for all (the fastest way).
+
+        `cells` says how many texts each record has; without it every text is a record.
+        """
         joined = "\n".join(map(_checked, texts))
         if joined.count("\n") == len(texts) - 1 and self.plan.keeps_gaps:
-            return self._joined(joined)
+            return self._joined(joined, cells)
         pieces = [split(text) for text in texts]
         ends = np.cumsum([len(piece) // 2 for piece in pieces], dtype=np.int64)
         tokens = list(chain.from_iterable(p[1::2] for p in pieces))
-        drawn = self.plan.replace(tokens, self.chooser, ends)
-        tally = self.plan.tally(drawn, ends)
+        records = _ends_of_records(ends, cells)
+        drawn = self.plan.replace(tokens, self.chooser, records)
+        tally = self.plan.tally(drawn, records)
         self.plan.count_gaps(tally, chain.from_iterable(piece[::2] for piece in pieces))
         start = 0
         for piece, end in zip(pieces, ends.tolist(), strict=True):
@@ -121,19 +128,19 @@ class Sanitizer:
             start = end
         return ["".join(piece) for piece in pieces], tally
 
-    def _joined(self, joined: str) -> tuple[list[str], Tally]:
+    def _joined(self, joined: str, cells: Sequence[int] | None) -> tuple[list[str], Tally]:
         """Sanitize texts of one line each, joined by newlines: no token holds or spans one."""
         piece = split(joined)
         gaps = piece[::2]
         tokens = piece[1::2]
         breaks = [i for i, gap in enumerate(gaps) if "\n" in gap]
         last = [i for i in breaks for _ in range(gaps[i].count("\n"))] + [len(tokens)]
-        ends = np.array(last, dtype=np.int64)
+        ends = _ends_of_records(np.array(last, dtype=np.int64), cells)
         drawn = self.plan.replace(tokens, self.chooser, ends)
         tally = self.plan.tally(drawn, ends)
         self.plan.count_gaps(tally, gaps)
         # The newlines between the texts are not theirs.
-        tally.seen.subtract({"white space": len(ends) - 1})
+        tally.seen.subtract({"white space": len(last) - 1})
         tally.seen = +tally.seen
         piece[1::2] = drawn.texts
         return "".join(piece).split("\n"), tally
@@ -187,6 +194,14 @@ def _make(
     if epsilon is not None:
         parameters = {**parameters, "epsilon": epsilon}
     return mechanism(str(chosen), **parameters)
+
+
+def _ends_of_records(ends: Ids, cells: Sequence[int] | None) -> Ids:
+    """Return where records end, from where texts end and how many each record has."""
+    if cells is None:
+        return ends
+    found: Ids = np.concatenate([[0], ends])[np.cumsum(cells, dtype=np.int64)]
+    return found
 
 
 def _checked(text: str) -> str:

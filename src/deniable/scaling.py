@@ -47,7 +47,10 @@ def tight_scale(score: Floats, epsilon: float, law: Callable[[Floats], Floats]) 
 
     def loss(scale: float) -> float:
         logs = law(score * (scale * epsilon / 2.0))
-        return float((logs.max(axis=0) - logs.min(axis=0)).max(initial=0.0))
+        most = logs.max(axis=0)
+        # An output that no word can become tells nothing.
+        possible = most > -np.inf
+        return float((most[possible] - logs.min(axis=0)[possible]).max(initial=0.0))
 
     low, high = 1.0, 2.0
     while loss(high) <= epsilon and high < LARGEST_SCALE:

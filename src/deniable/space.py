@@ -96,8 +96,8 @@ class Space:
         """Return the same words with vectors scaled so that the farthest two are at distance 1."""
         if self.metric != "euclidean":
             raise SpaceError(
-                f"unit-diameter scaling needs the euclidean metric, not {self.metric}, "
-                "whose distances don't depend on scale"
+                f"unit-diameter scaling needs the euclidean metric, not {self.metric}: its "
+                "distances are not multiplied by a factor when vectors are"
             )
         if self.diameter == 0:
             return self

@@ -12,17 +12,20 @@ that is revealed, and the promise is about texts with one and the same pattern o
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Protocol
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from deniable.errors import ParameterError
 from deniable.forks import in_every_child
 from deniable.guarantee import Guarantee
 from deniable.mechanism import check_choice
-from deniable.sampling import Ids, randomness
+from deniable.sampling import Ids, Randomness, randomness
 
 STRATEGIES = ("token", "record", "dataset")
 REPETITION = "repetition"
@@ -43,6 +46,10 @@ class Source(Protocol):
 class Chooser(Protocol):
     """Chooses a replacement for every token that needs one; `records` says where each stands."""
 
+    @property
+    def label(self) -> str:
+        """What its draws are made with."""
+
     def draw(self, ids: Ids, records: Ids) -> Ids:
         """Return an output of the mechanism for each word."""
 
@@ -55,6 +62,11 @@ class EachToken:
 
     def __init__(self, source: Source, words: int) -> None:
         self._source, self._words = source, words
+
+    @property
+    def label(self) -> str:
+        """What its draws are made with."""
+        return randomness().label
 
     def draw(self, ids: Ids, records: Ids) -> Ids:  # noqa: ARG002 (it doesn't matter where)
         """Return an output of the mechanism for each word."""
@@ -75,12 +87,22 @@ class EachRecord(EachToken):
         return drawn
 
     def uniform(self, tokens: Sequence[str], records: Ids) -> Ids:
-        """Return a uniform word for each token."""
+        """Return a uniform word for each token, whatever its capitals."""
         places: dict[tuple[int, str], int] = {}
-        keys = zip(records.tolist(), tokens, strict=True)
+        keys = zip(records.tolist(), map(str.lower, tokens), strict=True)
         inverse = [places.setdefault(key, len(places)) for key in keys]
         drawn: Ids = randomness().below(self._words, len(places))[np.array(inverse, dtype=np.int64)]
         return drawn
+
+
+@dataclass
+class _Page:
+    """The draws made with one source of randomness, by the process that may add to them."""
+
+    drawn: Ids
+    key: bytes
+    label: str
+    process: int
 
 
 class Codebook:
@@ -88,62 +110,80 @@ class Codebook:
 
     Tokens that the space doesn't have are endless, so their uniform words come from a keyed
     BLAKE2b hash: without the key, which never leaves memory, they are uniform and independent.
+    What one source of randomness drew is never handed out under another.
     """
 
     def __init__(self, source: Source, words: int) -> None:
-        self._source, self._words = source, words
+        self._source: Source | None = source
+        self._words = words
+        self._pages: WeakKeyDictionary[Randomness, _Page] = WeakKeyDictionary()
         self._unlock()
         in_every_child(self._unlock)
-        self._start()
 
     def _unlock(self) -> None:
         # A child may inherit the lock from a thread that it doesn't have.
         self._lock = Lock()
 
-    def _start(self) -> None:
-        self._drawn: Ids = np.full(self._words, -1, dtype=np.int64)
-        self._owner = randomness()
-        self._key = self._owner.words(8).tobytes()
-
     def __getstate__(self) -> dict[str, object]:
         """Return what a worker process needs: every word drawn, and the key."""
-        self.draw(np.arange(self._words, dtype=np.int64), np.zeros(self._words, dtype=np.int64))
-        return {"_words": self._words, "_drawn": self._drawn, "_key": self._key}
+        every = np.arange(self._words, dtype=np.int64)
+        self.draw(every, every)
+        return {"_words": self._words, "_page": self._pages[randomness()]}
 
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
-        self._owner = randomness()
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._source, self._words = None, state["_words"]
+        page: _Page = state["_page"]
+        self._pages = WeakKeyDictionary({randomness(): replace(page, process=os.getpid())})
         self._unlock()
 
     def __repr__(self) -> str:
         """Say nothing of which words there are: they are private."""
         return f"<Codebook of {self._words:,} words>"
 
+    @property
+    def label(self) -> str:
+        """What its draws were made with."""
+        with self._lock:
+            return self._page().label
+
     def draw(self, ids: Ids, records: Ids) -> Ids:  # noqa: ARG002 (it doesn't matter where)
         """Return an output of the mechanism for each word."""
         with self._lock:
-            self._check_owner()
+            page = self._page()
             words = np.unique(ids)
-            fresh = words[self._drawn[words] < 0]
+            fresh = words[page.drawn[words] < 0]
             if len(fresh):
-                self._drawn[fresh] = self._source.sample(fresh)
-            return self._drawn[ids]
+                page.drawn[fresh] = self._fresh(page, fresh)
+            return page.drawn[ids]
 
     def uniform(self, tokens: Sequence[str], records: Ids) -> Ids:  # noqa: ARG002 (as above)
-        """Return a uniform word for each token."""
+        """Return a uniform word for each token, whatever its capitals."""
         with self._lock:
-            self._check_owner()
-            return np.array([self._hashed(token) for token in tokens], dtype=np.int64)
+            key = self._page().key
+        return np.array([self._hashed(token.lower(), key) for token in tokens], dtype=np.int64)
 
-    def _check_owner(self) -> None:
-        """Begin anew under another source: what one drew must not be handed out under another."""
-        if self._owner is not randomness():
-            self._start()
+    def _page(self) -> _Page:
+        owner = randomness()
+        if owner not in self._pages:
+            if self._source is None:
+                raise ParameterError("the draws of another process can't be gone on with here")
+            drawn = np.full(self._words, -1, dtype=np.int64)
+            key = owner.words(8).tobytes()
+            self._pages[owner] = _Page(drawn, key, owner.label, os.getpid())
+        return self._pages[owner]
 
-    def _hashed(self, token: str) -> int:
+    def _fresh(self, page: _Page, words: Ids) -> Ids:
+        if self._source is None or page.process != os.getpid():
+            raise ParameterError(
+                "strategy dataset: this process was forked off one that draws the same data set, "
+                "and a word would have a draw in each; make the Sanitizer in the forked process"
+            )
+        return self._source.sample(words)
+
+    def _hashed(self, token: str, key: bytes) -> int:
         # 128 bits leave a bias of 2^-100, far below every other number here.
         data = token.encode("utf-8", "surrogatepass")
-        digest = hashlib.blake2b(data, digest_size=16, key=self._key).digest()
+        digest = hashlib.blake2b(data, digest_size=16, key=key).digest()
         return int.from_bytes(digest, "little") % self._words
 
 

@@ -111,6 +111,10 @@ def _unsound_counts(stated: Certificate) -> Iterator[str]:
         yield "document: more tokens are charged than there are"
     elif tally.tokens and not tally.records:
         yield "document: tokens of no record"
+    if stated.strategy in REPEATS:
+        repeated = stated.in_clear.get(REPETITION, {}).get("count")
+        if type(repeated) is not int or not tally.charged <= repeated <= tally.tokens:
+            yield f"in_clear.{REPETITION}.count doesn't fit the strategy"
     if stated.in_clear.get("length", {}).get("count") != tally.tokens:
         yield "in_clear.length.count is not document.tokens"
 

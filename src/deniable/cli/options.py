@@ -75,6 +75,8 @@ def _value(name: str, text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+    except RecursionError:
+        raise ParameterError(f"--set {name}: lists in lists without end") from None
 
 
 def _from_file(name: str, path: Path) -> Any:
@@ -82,7 +84,7 @@ def _from_file(name: str, path: Path) -> Any:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: can't be read ({error.strerror}), for --set {name}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError(f"{path}: not a JSON file in UTF-8, for --set {name}") from None
     # Published clusters are often an object from a cluster's name to its words.
     return list(found.values()) if isinstance(found, dict) else found

@@ -24,7 +24,7 @@ from deniable.policy import Policy
 from deniable.presets import DEFAULT, PRESETS
 from deniable.sanitizer import Sanitizer
 from deniable.space import Space
-from deniable.strategy import STRATEGIES
+from deniable.strategy import REPETITION, STRATEGIES
 from deniable.tally import Tally
 
 # How many columns that pass in clear are named on stderr.
@@ -261,7 +261,7 @@ def _summarise(found: Certificate, sanitizer: Sanitizer | None) -> None:
     records = "1 record" if document["records"] == 1 else f"{document['records']:,} records"
     click.echo(
         f"deniable: {records}{skipped}, {document['tokens_charged']:,} of "
-        f"{document['tokens']:,} tokens drawn from the mechanism{_rest(found)}; "
+        f"{document['tokens']:,} tokens drawn from the mechanism{_repeated(found)}{_rest(found)}; "
         f"at most {document['largest_record']['epsilon']:.4g} epsilon a record",
         err=True,
     )
@@ -270,6 +270,12 @@ def _summarise(found: Certificate, sanitizer: Sanitizer | None) -> None:
         more = f" and {len(columns) - SHOWN:,} more" if len(columns) > SHOWN else ""
         names = ", ".join(columns[:SHOWN]) + more
         click.echo(f"deniable: in clear, because not named: {names}", err=True)
+
+
+def _repeated(found: Certificate) -> str:
+    """Say how many tokens share the draws of others, if a strategy lets them."""
+    entry = found.in_clear.get(REPETITION)
+    return "" if entry is None else f" (one draw for a word in a {found.strategy})"
 
 
 def _rest(found: Certificate) -> str:

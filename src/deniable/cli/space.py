@@ -61,7 +61,7 @@ def space() -> None:
 @click.option("--limit", type=click.IntRange(min=1), help="Keep the first words only.")
 @click.option(
     "--dimensions",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 10_000),
     help="Keep this many principal axes; with --poincare train this many (10).",
 )
 @click.option("--quantise", is_flag=True, help="Round to 8 bits: a quarter of the size.")

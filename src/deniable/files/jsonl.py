@@ -172,7 +172,7 @@ class JsonReader(TextReader):
             texts: list[str] = []
             cells: list[int] = []
             records = 0
-            self._widest = 1
+            sizes: list[int] = []
             for at, line in enumerate(text.split("\n")):
                 if (cut := self._cut(line, at)) is None:
                     continue
@@ -181,14 +181,14 @@ class JsonReader(TextReader):
                 pieces += clear
                 pieces.append("\n")
                 texts += found
-                self._widest = max(self._widest, len(found))
+                sizes.append(len(found))
                 records += bool(found) or not (not line or line.isspace())
             self._lines.line += text.count("\n")
             self.passed = tuple(self._walk.passed)
             if records:
                 self._check_columns()
             # What split() saw after the last newline is not a line of its own.
-            yield self._batch(texts, records, (pieces[:-1], cells))
+            yield self._batch(texts, records, (pieces[:-1], cells), cells=sizes)
         self._count_broken()
 
     def _cut(self, line: str, at: int) -> tuple[list[str], list[str]] | None:
@@ -211,8 +211,15 @@ class JsonReader(TextReader):
                 raise missing_column(self.source, column, self.passed)
         self._walk.seen.update(self.columns)
 
-    def _batch(self, texts: list[str], records: int, frame: object, rest: str = "") -> Batch:
-        batch = super()._batch(texts, records, frame, rest)
+    def _batch(
+        self,
+        texts: list[str],
+        records: int,
+        frame: object,
+        rest: str = "",
+        cells: list[int] | None = None,
+    ) -> Batch:
+        batch = super()._batch(texts, records, frame, rest, cells)
         batch.position["passed"] = list(self.passed)
         return batch
 

@@ -97,10 +97,12 @@ class ParquetReader(Reader):
 
     def _batch(self, rows: pa.RecordBatch, group: int, row: int) -> Batch:
         cells = self._cells(rows, group)
-        texts = [text for record in zip(*cells, strict=True) for text in record if text is not None]
+        records = list(zip(*cells, strict=True))
+        texts = [text for record in records for text in record if text is not None]
+        sizes = [sum(text is not None for text in record) for record in records]
         position = {**self.settings(), "row_group": group, "row": row}
         done = self._progress(group, row)
-        return Batch(texts, rows.num_rows, done, position, (rows, cells), widest=len(cells))
+        return Batch(texts, rows.num_rows, done, position, (rows, cells), cells=sizes)
 
     def _cells(self, rows: pa.RecordBatch, group: int) -> list[list[str | None]]:
         try:

@@ -22,8 +22,8 @@ class Batch:
     """Some records: their texts, and what is needed to write them back.
 
     `texts` holds the cells of the chosen columns, record by record; null and missing cells are
-    left out, and no record has more than `widest` of them. `position` is where to start again
-    after this batch. A repr shows no text.
+    left out. `cells` says how many each record has, None that each has one. `position` is where
+    to start again after this batch. A repr shows no text.
     """
 
     texts: list[str] = field(repr=False)
@@ -31,7 +31,7 @@ class Batch:
     bytes_read: int
     position: Position
     frame: Any = field(repr=False, default=None)
-    widest: int = 1
+    cells: list[int] | None = None
 
 
 class Reader(ABC):

@@ -113,7 +113,7 @@ class TableReader(TextReader):
                 raise missing_column(self.source, column, names)
         self.passed = tuple(name for name in names if name not in self.columns)
         cells = [at for at, name in enumerate(names) if name in self.columns]
-        self._widest = len(cells)
+        self._several = len(cells) > 1
         self._width = len(names)
         self._rows = dialect.rows(len(names), cells)
 
@@ -143,7 +143,8 @@ class TableReader(TextReader):
                 cells = chain.from_iterable(row[1:-2:2] for row in rows)
                 texts = [self._dialect.unquote(cell) for cell in cells if cell]
                 empty = sum(row[0] in _EMPTY for row in rows)
-                yield self._batch(texts, len(rows) - empty, (rows, ended), rest)
+                sizes = [sum(map(bool, row[1:-2:2])) for row in rows] if self._several else None
+                yield self._batch(texts, len(rows) - empty, (rows, ended), rest, sizes)
             text = rest
 
     def _parse(self, text: str, ended: bool) -> tuple[list[tuple[str, ...]], str]:

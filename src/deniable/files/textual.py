@@ -19,7 +19,6 @@ class TextReader(Reader):
         self.total_bytes = lines.total_bytes
         self._lines = lines
         self._skips = on_error == "skip"
-        self._widest = 1
 
     def settings(self) -> Position:
         """Return the choices that a position depends on."""
@@ -44,7 +43,14 @@ class TextReader(Reader):
         """Close the input."""
         self._lines.close()
 
-    def _batch(self, texts: list[str], records: int, frame: object, rest: str = "") -> Batch:
+    def _batch(
+        self,
+        texts: list[str],
+        records: int,
+        frame: object,
+        rest: str = "",
+        cells: list[int] | None = None,
+    ) -> Batch:
         """Build a batch that ends `rest` before the place the source has reached."""
         self._count_broken()
         held = len(rest.encode(self._lines.codec)) if rest else 0
@@ -54,7 +60,7 @@ class TextReader(Reader):
             "line": self._lines.line,
             "skipped": self.skipped,
         }
-        return Batch(texts, records, self._lines.progress(), position, frame, self._widest)
+        return Batch(texts, records, self._lines.progress(), position, frame, cells)
 
     def _count_broken(self) -> None:
         """Add the lines that weren't even text; called after the last batch too."""

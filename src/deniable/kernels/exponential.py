@@ -164,7 +164,7 @@ def _over_rows(block: Callable[[Ids], T], count: int, what: str) -> Iterator[T]:
 def tight_scale(measure: Measure, epsilon: float, outputs: Ids | None = None) -> float:
     """Return the largest s for which L(x, x') <= eps d(x, x') holds for every pair."""
     space, fewer = measure.space, 0 if outputs is None else len(outputs)
-    key = ("tight-exponential", space.hash, measure.name, epsilon, fewer)
+    key = ("tight-exponential", space.hash, repr(measure.cap), epsilon, fewer)
     found = cache.load_number(key, 1.0, 2.0)
     if found is None:
 

@@ -20,7 +20,6 @@ max_C (A_x[C] - A_x'[C]) + s (eps / 4) d(x, x') / Delta (see kernels/two_stage.p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -43,7 +42,7 @@ from deniable.mechanism import (
     check_whole,
     register,
 )
-from deniable.partition import Partition, from_words, nearest_first
+from deniable.partition import Partition, from_words, lists_of_words, nearest_first
 from deniable.similarity import Closeness
 from deniable.space import Space
 
@@ -135,6 +134,6 @@ def _checked_clusters(clusters: Any) -> Clusters:
     if isinstance(clusters, (bool, int, np.integer)):
         check_whole("clusters", clusters if isinstance(clusters, bool) else int(clusters), 1)
         return int(clusters)
-    if not isinstance(clusters, Sequence) or any(isinstance(one, str) for one in clusters):
-        raise ParameterError("clusters must be a number of clusters or a list of lists of words")
-    return tuple(tuple(str(word) for word in words) for words in clusters)
+    return lists_of_words(
+        clusters, "clusters must be a number of clusters or a list of lists of words"
+    )

@@ -23,10 +23,14 @@ from types import MappingProxyType
 
 import numpy as np
 
+from deniable.errors import ParameterError
 from deniable.geometry import METRICS, Ids
 from deniable.kernels.shifted import ShiftedKernel
 from deniable.mechanism import Mechanism, check_whole, register
 from deniable.space import Space
+
+# Each holds every word, twice.
+MOST_LISTS = 100
 
 
 @register
@@ -43,7 +47,7 @@ class Diffractor(Mechanism):
     explains = MappingProxyType(
         {
             "epsilon": "what is promised for each rank between two words; above 0",
-            "lists": "how many sorted lists one is chosen from; at least 1",
+            "lists": "how many sorted lists one is chosen from; 1 to 100",
         }
     )
 
@@ -52,6 +56,8 @@ class Diffractor(Mechanism):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_whole("lists", self.lists, 1)
+        if self.lists > MOST_LISTS:
+            raise ParameterError(f"lists must be at most {MOST_LISTS}, got {self.lists}")
 
     def bind(self, space: Space) -> ShiftedKernel:
         """Make the sampler."""

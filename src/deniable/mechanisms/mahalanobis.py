@@ -10,7 +10,7 @@ words spread, so that lonely words are replaced too.
 Promise: eps |x - x'|_M for every pair, in the mechanism's own metric; proof as for `fbdd`, whose
 promise this is at lam = 0. It is at most eps |x - x'| / sqrt(least eigenvalue of S_lam), and that
 eigenvalue is at least 1 - lam. At lam = 1 a direction in which the space has no spread would get
-no noise, so lam is below 1.
+no noise, so lam is at most 0.999.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from deniable.mechanism import EPSILON, Mechanism, check_share, register
 from deniable.sampling import Floats
 from deniable.space import Space
 
+LARGEST_LAM = 0.999
 LAM = "how far the noise is shaped like the space: 0 is round (fbdd), towards 1 as the words spread"
 
 
@@ -58,10 +59,12 @@ class Mahalanobis(Mechanism):
 
 
 def check_lam(lam: float) -> None:
-    """Refuse anything but a number from 0 to below 1."""
+    """Refuse anything but a number from 0 to just below 1."""
     check_share("lam", lam)
-    if lam == 1:
-        raise ParameterError("lam must be below 1: at 1 some directions may get no noise")
+    if lam > LARGEST_LAM:
+        raise ParameterError(
+            f"lam must be at most {LARGEST_LAM}, got {lam}: near 1 some directions get no noise"
+        )
 
 
 def shaped_kernel(mechanism: Mechanism, space: Space, lam: float, t: float = 0.0) -> LaplaceKernel:
@@ -69,10 +72,12 @@ def shaped_kernel(mechanism: Mechanism, space: Space, lam: float, t: float = 0.0
     if lam == 0:
         return LaplaceKernel(mechanism, space, t=t)
     values, directions = np.linalg.eigh(covariance(space, lam))
+    # Rounding must not take it below what it is for a direction in which words don't spread.
+    values = np.maximum(values, 1.0 - lam)
     shape = (directions * np.sqrt(values)) @ directions.T
     straight = (directions / np.sqrt(values)) @ directions.T
     measured = Geometry(space.geometry.points @ straight, "euclidean")
-    name = f"mahalanobis, lam = {lam:g}"
+    name = f"mahalanobis, lam = {float(lam)!r}"
     relation = Relation(METRIC, metric=name, diameter=_diameter(space, lam, measured))
     return LaplaceKernel(mechanism, space, shape, measured, relation, t)
 

@@ -82,12 +82,13 @@ class Optimal(MappedMechanism):
     def rows(
         self,
         closeness: Floats,
-        own: Ids,  # noqa: ARG002 (distances are all it needs)
+        own: Ids,
         hidden: Bools,  # noqa: ARG002 (all words of a set are)
     ) -> Floats:
         """Return the logarithms of the best channel."""
         distance = closeness.max() - closeness
-        found = least_distance(distance, self.epsilon, self.bayes_cap, spread_out=self.adaptive)
+        spread = own if self.adaptive else None
+        found = least_distance(distance, self.epsilon, self.bayes_cap, spread)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(found), dtype=np.float64)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deniable import Space
+from deniable import Space, mechanisms
 from deniable.mappings import MAPPINGS
 
 ROOT = Path(__file__).parent.parent
@@ -49,6 +49,11 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def mechanisms_mark() -> str:
+    """Return what a table of all mechanisms begins with: which there are."""
+    return f"<!-- mechanisms {' '.join(mechanisms())} -->"
 
 
 def mappings_mark() -> str:

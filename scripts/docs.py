@@ -92,6 +92,7 @@ def measured(space: Space) -> Iterator[tuple[Path, str, str]]:
     yield DOCS / "presets.md", "presets", blocks.space_mark(space)
     yield DOCS / "comparison.md", "comparison", blocks.space_mark(space)
     yield mechanism_page("custext"), "kinds", blocks.space_mark(space)
+    yield DOCS / "performance.md", "every mechanism", blocks.mechanisms_mark()
     # Measured on a space that isn't here; what may change is which mappings there are.
     yield mechanism_page("custext"), "mappings", blocks.mappings_mark()
 

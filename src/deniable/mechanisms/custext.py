@@ -18,8 +18,10 @@ protected at all.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +55,9 @@ class CusText(MappedMechanism):
         }
     )
 
+    #: From scores times epsilon / 2 to the logarithms of a row.
+    law: ClassVar[Callable[[Floats], Floats]] = staticmethod(exponential)
+
     normalize: str = "word"
     calibrate: str = "paper"
 
@@ -67,12 +72,12 @@ class CusText(MappedMechanism):
         own: npt.NDArray[np.int64],  # noqa: ARG002 (scores are all it needs)
         hidden: npt.NDArray[np.bool_],
     ) -> Floats:
-        """Return scores times epsilon / 2, or more where that is calibrated."""
+        """Return the row of scores times epsilon / 2, or times more where that is calibrated."""
         score = normalized(closeness, self.normalize)
         scale = 1.0
         if self.calibrate == "tight":
-            scale = tight_scale(score[hidden], float(self.epsilon), exponential)
-        return score * (scale * self.epsilon / 2.0)
+            scale = tight_scale(score[hidden], float(self.epsilon), self.law)
+        return self.law(score * (scale * self.epsilon / 2.0))
 
 
 @register

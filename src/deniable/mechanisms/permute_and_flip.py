@@ -16,45 +16,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
-from deniable.geometry import Floats
-from deniable.mapped import MappedMechanism
-from deniable.mechanism import CALIBRATIONS, check_choice, register
-from deniable.mechanisms.custext import NORMALIZATIONS, CusText, normalized
-from deniable.scaling import permute_and_flip, tight_scale
+from deniable.mechanism import register
+from deniable.mechanisms.custext import CusText
+from deniable.scaling import permute_and_flip
 
 
 @register
 @dataclass(frozen=True)
-class PermuteAndFlip(MappedMechanism):
-    """Permute and flip inside small output sets."""
+class PermuteAndFlip(CusText):
+    """CusText with permute and flip in the place of the exponential mechanism."""
 
     name = "permute-and-flip"
     summary = "custext with permute-and-flip in place of the exponential mechanism"
     promise = "epsilon, between words of one output set only; the set is revealed"
     source = "McKenna and Sheldon, NeurIPS 2020, Algorithm 1, in Chen et al.'s sets"
     cost = "as custext"
-    explains = CusText.explains
-
-    normalize: str = "word"
-    calibrate: str = "paper"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("calibrate", self.calibrate, CALIBRATIONS)
-        check_choice("normalize", self.normalize, NORMALIZATIONS)
-
-    def rows(
-        self,
-        closeness: Floats,
-        own: npt.NDArray[np.int64],  # noqa: ARG002 (scores are all it needs)
-        hidden: npt.NDArray[np.bool_],
-    ) -> Floats:
-        """Return the log-probabilities of permute and flip."""
-        score = normalized(closeness, self.normalize)
-        scale = 1.0
-        if self.calibrate == "tight":
-            scale = tight_scale(score[hidden], float(self.epsilon), permute_and_flip)
-        return permute_and_flip(score * (scale * self.epsilon / 2.0))
+    law = staticmethod(permute_and_flip)

@@ -18,10 +18,8 @@ protected at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -55,9 +53,6 @@ class CusText(MappedMechanism):
         }
     )
 
-    #: From scores times epsilon / 2 to the logarithms of a row.
-    law: ClassVar[Callable[[Floats], Floats]] = staticmethod(exponential)
-
     normalize: str = "word"
     calibrate: str = "paper"
 
@@ -65,6 +60,11 @@ class CusText(MappedMechanism):
         super().__post_init__()
         check_choice("calibrate", self.calibrate, CALIBRATIONS)
         check_choice("normalize", self.normalize, NORMALIZATIONS)
+
+    @staticmethod
+    def law(logs: Floats) -> Floats:
+        """From scores times epsilon / 2 to the logarithms of a row's probabilities."""
+        return exponential(logs)
 
     def rows(
         self,

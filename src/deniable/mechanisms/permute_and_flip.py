@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from deniable.geometry import Floats
 from deniable.mechanism import register
 from deniable.mechanisms.custext import CusText
 from deniable.scaling import permute_and_flip
@@ -31,4 +32,8 @@ class PermuteAndFlip(CusText):
     promise = "epsilon, between words of one output set only; the set is revealed"
     source = "McKenna and Sheldon, NeurIPS 2020, Algorithm 1, in Chen et al.'s sets"
     cost = "as custext"
-    law = staticmethod(permute_and_flip)
+
+    @staticmethod
+    def law(logs: Floats) -> Floats:
+        """From scores times epsilon / 2 to the logarithms of a row's probabilities."""
+        return permute_and_flip(logs)

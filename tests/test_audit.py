@@ -114,6 +114,16 @@ def test_pairs_are_chosen_over_the_whole_range() -> None:
     assert len(telling_pairs(mechanism("fbdd", epsilon=2.0).bind(toys.space("one word")), 6)) == 0
 
 
+def test_pairs_are_spread_even_where_every_promise_is_large() -> None:
+    kernel = mechanism("fbdd", epsilon=500.0).bind(toys.space("random"))
+    assert len(telling_pairs(kernel, 6)) >= 4
+    with seeded(5):
+        found = audit(kernel, draws=2000)
+    assert found.pairs >= 4
+    far = mechanism("fbdd", epsilon=1e-6).bind(toys.space("random"))
+    assert any("no loss was seen" in note for note in audit(far, draws=200).notes)
+
+
 def test_the_certification_names_its_method_and_confidence() -> None:
     kernel = mechanism("fbdd", epsilon=2.0).bind(toys.space("two words"))
     found = kernel.certify()

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 import toys
 from deniable import mechanism, mechanisms
 from deniable.certify import FULL, losses_between, tighten
+from deniable.errors import ParameterError
 from deniable.kernels import exponential, two_stage
 from deniable.kernels.exponential import ExponentialKernel
 from deniable.kernels.two_stage import TwoStageKernel
 from deniable.mechanisms import clusant
+from deniable.sampling import RowTables, to_counts
 
 
 def kernel_of(name: str, **more: Any) -> Any:
@@ -120,3 +122,33 @@ def test_thresholds_that_look_alike_are_calibrated_apart() -> None:
     for beta in (0.5, 0.5000025):
         made = mechanism("tem", epsilon=3.0, beta=beta, calibrate="tight").bind(space)
         assert made.certify().holds
+
+
+@pytest.mark.parametrize("name", ["custext", "optimal", "permute-and-flip", "randomised-response"])
+@pytest.mark.parametrize("group", [0, 1, 3])
+def test_an_output_that_became_impossible_is_seen_in_any_set(name: str, group: int) -> None:
+    kernel = mechanism(name, epsilon=1.0, K=4).bind(toys.space("random"))
+    word = kernel.mapping.groups[group][0]
+    kernel._counts[word, 1] += kernel._counts[word, 0]
+    kernel._counts[word, 0] = 0
+    found = kernel.certify()
+    assert not found.holds
+    assert found.max_loss == math.inf
+
+
+def test_rows_that_are_not_whole_or_not_what_is_drawn_from_are_seen() -> None:
+    for times in (2, 5):  # five times 2^63 is 2^63 again in 64 bits
+        kernel: Any = mechanism("custext", epsilon=2.0, K=4).bind(toys.space("random"))
+        assert kernel.certify().holds
+        kernel._counts[7] *= np.uint64(times)
+        kernel._tables = RowTables(kernel._counts)
+        assert not kernel.certify().holds
+    kernel = mechanism("custext", epsilon=2.0, K=4).bind(toys.space("random"))
+    kernel._tables = mechanism("custext", epsilon=9.0, K=4).bind(toys.space("random"))._tables
+    assert not kernel.certify().holds
+
+
+@pytest.mark.parametrize("weights", [[np.nan, 1.0], [np.inf, 1.0], [0.0, 0.0], [-1.0, 2.0]])
+def test_weights_that_are_none_are_refused(weights: list[float]) -> None:
+    with pytest.raises(ParameterError, match="weights must be finite"):
+        to_counts(np.array([weights]))

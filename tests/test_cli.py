@@ -317,7 +317,7 @@ def test_a_stopped_run_leaves_no_output_and_goes_on(folder: Path, sign: int, wor
     if sign != signal.SIGKILL:
         # An empty line may close the terminal's ^C.
         assert error.strip().count("\n") == 0
-        assert "interrupted; with -o nothing was written" in error
+        assert "interrupted; nothing was written, and the same command with --resume" in error
     left = {path.name for path in set(folder.iterdir()) - before}
     assert left == {".out.txt.deniable-part", ".out.txt.deniable-journal.json"}
     certificate = folder / "c.json"

@@ -170,6 +170,20 @@ def test_channels_are_found_in_the_cache(tmp_path: Path, monkeypatch: pytest.Mon
         mechanism("optimal", epsilon=2.5, K=5).bind(space)
 
 
+@pytest.mark.parametrize("damage", [np.nan, 0.0, np.inf, -np.inf, -3.0])
+def test_a_damaged_channel_in_the_cache_is_solved_again(
+    damage: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path))
+    space, made = toys.space("random"), mechanism("optimal", epsilon=20.0, K=5)
+    first = made.bind(space).log_probs(np.arange(16))
+    (path,) = tmp_path.glob("optimal*")
+    table = np.load(path)
+    table[9, 0] = damage
+    np.save(path, table, allow_pickle=False)
+    assert (made.bind(space).log_probs(np.arange(16)) == first).all()
+
+
 def test_sets_that_are_too_large_are_refused() -> None:
     source = np.random.default_rng(0)
     space = Space.from_arrays([f"w{i}" for i in range(300)], source.normal(size=(300, 2)))

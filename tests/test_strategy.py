@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections import defaultdict
 from functools import partial
 from pathlib import Path
@@ -344,3 +348,38 @@ def test_words_of_a_summary_say_how_often_words_were_drawn(tmp_path: Path) -> No
     )
     shown = Certificate.from_json((tmp_path / "c.json").read_text()).describe()
     assert "2 of 3 tokens, as different words, charged: " in shown
+
+
+@pytest.mark.parametrize("strategy", ["record", "dataset"])
+def test_a_break_keeps_what_can_be_gone_on_with_and_says_what_to_do(
+    tmp_path: Path, strategy: str
+) -> None:
+    space = Space.from_arrays([f"w{i}" for i in range(40)], np.eye(40))
+    space.save(tmp_path / "toy.space")
+    (tmp_path / "in.txt").write_text("w3 w7 unheard w3\n" * 2_000_000)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "deniable", "sanitize", "in.txt", "-o", "out.txt", "--mechanism",
+         "random", "--epsilon", "1", "--space", "toy.space", "--strategy", strategy],
+        cwd=tmp_path, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    journal = tmp_path / ".out.txt.deniable-journal.json"
+    while not journal.exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    error = process.communicate(timeout=60)[1].decode()
+    left = sorted(path.name for path in tmp_path.iterdir() if "deniable-" in path.name)
+    if process.returncode == 0:  # it was done before the signal came
+        return
+    assert process.returncode == 130
+    assert ("--resume goes on" in error) == (strategy == "record")
+    assert ("start anew" in error) == (strategy == "dataset")
+    assert bool(left) == (strategy == "record")
+
+
+def test_the_page_of_a_codebook_shows_nothing() -> None:
+    s = sanitizer("random", "dataset")
+    s.sanitize("w5 zzz")
+    assert isinstance(s.chooser, Codebook)
+    (page,) = s.chooser._pages.values()
+    assert "drawn" not in repr(page)
+    assert "key" not in repr(page)

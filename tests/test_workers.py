@@ -82,6 +82,36 @@ def test_the_error_of_a_task_comes_back(workers: int) -> None:
         results(workers, partial(failing_at, 3), 9)
 
 
+class AwkwardError(Exception):
+    """An error that can't be made again from its arguments."""
+
+    def __init__(self, one: int, two: int) -> None:
+        super().__init__(one + two)
+
+
+def failing_awkwardly() -> Callable[[int], int]:
+    def work(number: int) -> int:
+        raise AwkwardError(number, 1)
+
+    return work
+
+
+def failing_with_what_cannot_be_sent() -> Callable[[int], int]:
+    def work(number: int) -> int:
+        raise ValueError(lambda: number)
+
+    return work
+
+
+@pytest.mark.parametrize("prepare", [failing_awkwardly, failing_with_what_cannot_be_sent])
+def test_an_error_that_cannot_be_sent_is_named(
+    prepare: Callable[[], Callable[[int], int]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(RuntimeError, match=r"(AwkwardError|ValueError) in a worker process"):
+        results(2, prepare, 3)
+    assert capfd.readouterr().err == ""
+
+
 def test_the_error_of_the_preparation_comes_back() -> None:
     with pytest.raises(LookupError, match="no space"):
         results(2, not_prepared, 3)

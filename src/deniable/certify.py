@@ -76,7 +76,9 @@ def quantiles(losses: Floats) -> dict[str, float]:
     """Return the loss distribution as named quantiles."""
     if losses.size == 0:
         return {}
-    values = np.quantile(losses, QUANTILES)
+    # Between a finite loss and an infinite one nothing can be interpolated.
+    method = "linear" if np.isfinite(losses).all() else "higher"
+    values = np.quantile(losses, QUANTILES, method=method)  # type: ignore[call-overload]
     return {f"{q:.0%}": float(value) for q, value in zip(QUANTILES, values, strict=True)}
 
 

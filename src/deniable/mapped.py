@@ -27,7 +27,7 @@ Bools = npt.NDArray[np.bool_]
 EXPLAINS = MappingProxyType(
     {
         "epsilon": EPSILON,
-        "K": "how many words an output set has; at least 2",
+        "K": "how many words an output set has; 2 to 1,024",
         "mapping": "partition (disjoint sets, Algorithm 1), conservative, balanced or aggressive "
         "(sets overlap, and few words share one), or lists of words, such as @FILE.json: "
         "disjoint, and together the whole space",

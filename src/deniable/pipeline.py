@@ -7,6 +7,7 @@ grow with the file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -26,6 +27,8 @@ from deniable.workers import Workers
 
 Done = tuple[Batch, list[str], Tally]
 Task = tuple[list[str], list[int] | None]
+NOT_KEPT = "nothing was kept: --strategy dataset can't be gone on with, start anew"
+GO_ON = "nothing was written, and the same command with --resume goes on after what was done of it"
 Watcher = Callable[[Batch, Tally], None]
 
 
@@ -94,7 +97,7 @@ def run(
         on_error=job.on_error,
         start=start,
     )
-    with reader, _open_writer(job, reader, fingerprint) as writer:
+    with reader, _open_writer(job, reader, fingerprint) as writer, _kept(writer, sanitizer, job):
         tally = Tally.from_dict(writer.saved) if writer.saved else Tally()
         opened()
         for batch, texts, part in _sanitized(sanitizer, choice, reader, job.workers):
@@ -108,6 +111,21 @@ def run(
         certified(found)
         writer.commit()
     return found
+
+
+@contextmanager
+def _kept(writer: Writer, sanitizer: Sanitizer, job: Job) -> Iterator[None]:
+    """Throw away what can never be gone on with, and tell a break what can be."""
+    try:
+        yield
+    except BaseException as error:
+        if sanitizer.strategy == "dataset":
+            # The codebook ends with this process.
+            writer.discard()
+            error.add_note(NOT_KEPT)
+        elif "-" not in (job.source, job.target):
+            error.add_note(GO_ON)
+        raise
 
 
 def _fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:

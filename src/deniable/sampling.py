@@ -110,6 +110,8 @@ def to_counts(weights: Floats) -> Counts:
     if outputs > WIDEST:
         raise ParameterError(f"{outputs:,} outputs are more than the {WIDEST:,} that are certified")
     total = weights.sum(axis=1, keepdims=True)
+    if not (np.isfinite(total).all() and (total > 0).all() and (weights >= 0).all()):
+        raise ParameterError("weights must be finite and not negative, and some of a row above 0")
     scaled: Floats = weights * ((1.0 - outputs * FLOOR) * float(TOTAL) / total)
     scaled += FLOOR * float(TOTAL)
     counts: Counts = scaled.astype(np.uint64)
@@ -142,6 +144,10 @@ class RowTables:
         padded = np.full((len(counts), self.width), np.iinfo(np.uint64).max, dtype=np.uint64)
         padded[:, : counts.shape[1]] = np.cumsum(counts, axis=1)
         self._flat = padded.ravel()
+
+    def are_of(self, counts: Counts) -> bool:
+        """Whether these are the tables of those rows."""
+        return bool(np.array_equal(self._flat, RowTables(counts)._flat))
 
     def draw(self, rows: Ids, points: Counts) -> Ids:
         """Return one column for each row."""

@@ -8,7 +8,7 @@ each is handed out once, and nothing is ever written to disk or carried over a f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 
 import numpy as np
@@ -26,7 +26,7 @@ NOTHING = np.empty(0, dtype=np.int64)
 class _Shelf:
     """What is left of one word's draws, and how many were ever made."""
 
-    left: Ids
+    left: Ids = field(repr=False)
     made: int = 0
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -99,8 +99,8 @@ class EachRecord(EachToken):
 class _Page:
     """The draws made with one source of randomness, by the process that may add to them."""
 
-    drawn: Ids
-    key: bytes
+    drawn: Ids = field(repr=False)
+    key: bytes = field(repr=False)
     label: str
     process: int
 
@@ -135,6 +135,7 @@ class Codebook:
         page: _Page = state["_page"]
         self._pages = WeakKeyDictionary({randomness(): replace(page, process=os.getpid())})
         self._unlock()
+        in_every_child(self._unlock)
 
     def __repr__(self) -> str:
         """Say nothing of which words there are: they are private."""

@@ -55,6 +55,8 @@ def verify(stated: Certificate, space: Space) -> Verification:
     changed by accident, and they must fit together. Someone who forges a count and the digest
     is not found out.
     """
+    if not all(isinstance(entry, dict) for entry in stated.in_clear.values()):
+        return Verification(False, ("in_clear: an entry is not an object",), None)
     problems = [*_changed(stated), *_differences("space", stated.space, _facts(space, stated))]
     if space.hash != stated.space.get("hash"):
         return Verification(False, tuple(problems), None)

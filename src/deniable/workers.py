@@ -15,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import ForkingPickler
 from queue import SimpleQueue
 from threading import Thread
 from types import TracebackType
@@ -137,9 +138,18 @@ def _prepared(
         try:
             return work(task), None
         except Exception as error:
-            return None, error
+            return None, _portable(error)
 
     return answer
+
+
+def _portable(error: Exception) -> Exception:
+    """Return the error if it survives the way to the parent, else one that names its kind."""
+    try:
+        ForkingPickler.loads(ForkingPickler.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__} in a worker process")
+    return error
 
 
 def _end_with_parent() -> None:

@@ -17,6 +17,7 @@ from deniable.cli.sanitize import sanitize
 from deniable.cli.space import space
 from deniable.cli.verify import verify
 from deniable.errors import DeniableError
+from deniable.pipeline import GO_ON, NOT_KEPT
 from deniable.workers import WorkerLostError
 
 INTERRUPTED = 130
@@ -66,6 +67,15 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(_run(arguments))
 
 
+def _what_next(error: BaseException) -> str:
+    """Return what the run itself said of its break, if it had come so far."""
+    for one in (error, error.__cause__, error.__context__):
+        for note in getattr(one, "__notes__", ()):
+            if note in (GO_ON, NOT_KEPT):
+                return f"; {note}"
+    return ""
+
+
 def _run(arguments: list[str] | None) -> int:  # noqa: PLR0911 (one exit for each way to end)
     try:
         code = deniable.main(arguments, prog_name="deniable", standalone_mode=False)
@@ -78,15 +88,11 @@ def _run(arguments: list[str] | None) -> int:  # noqa: PLR0911 (one exit for eac
         return _say(" ".join(error.format_message().split()), 2)
     except DeniableError as error:
         return _say(" ".join(str(error).split()), error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as error:
+        return _say(f"interrupted{_what_next(error)}", INTERRUPTED)
+    except WorkerLostError as error:
         return _say(
-            "interrupted; with -o nothing was written, and the same command with --resume goes on "
-            "after what was done of an input file",
-            INTERRUPTED,
-        )
-    except WorkerLostError:
-        return _say(
-            "a worker process was killed (memory?); with -o the same command with --resume goes on",
+            f"a worker process was killed (memory?){_what_next(error)}",
             INTERRUPTED,
         )
     except Exception as error:

@@ -12,6 +12,7 @@ from deniable import progress
 from deniable.cli.options import chosen_space, parameters, set_option, space_options
 from deniable.errors import ParameterError, SpaceError
 from deniable.geometry import diameter
+from deniable.mechanism import mechanism as make
 from deniable.presets import PRESETS
 from deniable.sanitizer import Sanitizer
 from deniable.space import Space
@@ -41,6 +42,9 @@ def certify(
     if mechanism is None and preset is None:
         raise ParameterError("say what to certify: --mechanism and --epsilon, or --preset")
     chosen = chosen_space(space, metric, unit_diameter, limit).load()
+    if mechanism is not None:
+        # A wrong parameter is told before anything slow is done.
+        make(mechanism, **parameters(settings), **({} if epsilon is None else {"epsilon": epsilon}))
     _check_diameter(chosen)
     sanitizer = Sanitizer(mechanism, epsilon, preset=preset, space=chosen, **parameters(settings))
     made, kernel = sanitizer.mechanism, sanitizer.kernel

@@ -217,8 +217,10 @@ def _announce(sanitizer: Sanitizer, preset: str | None) -> None:
     what = "changed by options" if changed else chosen.why
     settings = sanitizer.mechanism.parameters()
     shown = ", ".join(f"{key} {settings[key]}" for key in chosen.parameters)
-    click.echo(f"deniable: preset {preset} ({what}): {chosen.mechanism}, {shown}", err=True)
-    click.echo(f"deniable: promises, {sanitizer.guarantee.describe()}", err=True)
+    # A bar that is there already makes room.
+    with tqdm.external_write_mode(sys.stderr):
+        click.echo(f"deniable: preset {preset} ({what}): {chosen.mechanism}, {shown}", err=True)
+        click.echo(f"deniable: promises, {sanitizer.guarantee.describe()}", err=True)
 
 
 class _Bar:
@@ -275,7 +277,8 @@ def _summarise(found: Certificate, sanitizer: Sanitizer | None) -> None:
 def _repeated(found: Certificate) -> str:
     """Say how many tokens share the draws of others, if a strategy lets them."""
     entry = found.in_clear.get(REPETITION)
-    return "" if entry is None else f" (one draw for a word in a {found.strategy})"
+    where = "the data set" if found.strategy == "dataset" else "a record"
+    return "" if entry is None else f" (one draw for a word in {where})"
 
 
 def _rest(found: Certificate) -> str:

@@ -12,8 +12,8 @@ from deniable import progress
 from deniable.certificate import Certificate
 from deniable.cli.options import chosen_space, space_options
 from deniable.errors import InputError
-from deniable.geometry import METRICS
 from deniable.pipeline import SpaceChoice
+from deniable.similarity import NAMED as SIMILARITIES
 from deniable.space import UNIT_DIAMETER, Space
 
 
@@ -58,11 +58,11 @@ def verify(
 
 
 def _as_stated(stated: Certificate) -> SpaceChoice:
-    """Return the embedded space with the options that the certificate tells of."""
+    """Return the embedded space with the options that the certificate tells of, if it can be."""
     usual, told = Space.default(), stated.space
     size, metric = told.get("size"), told.get("metric")
     return SpaceChoice(
-        metric=metric if metric in METRICS and metric != usual.metric else None,
+        metric=metric if metric in SIMILARITIES and metric != usual.metric else None,
         unit_diameter=str(told.get("name", "")).endswith(UNIT_DIAMETER),
         limit=size if isinstance(size, int) and 0 < size < len(usual) else None,
     )

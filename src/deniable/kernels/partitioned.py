@@ -13,6 +13,7 @@ from deniable.guarantee import WITHIN_SETS, Guarantee, Relation
 from deniable.mappings import Mapping
 from deniable.mechanism import FiniteKernel, Mechanism
 from deniable.sampling import (
+    TOTAL,
     Counts,
     Floats,
     Ids,
@@ -185,7 +186,7 @@ class PartitionKernel(FiniteKernel):
         every = np.concatenate(losses)
         promise = self.guarantee.epsilon + self.guarantee.slack
         return Certification(
-            holds=worst <= promise,
+            holds=worst <= promise and self._is_sound(),
             worst=worst / promise,
             worst_pair=pair,
             max_loss=worst,
@@ -196,6 +197,13 @@ class PartitionKernel(FiniteKernel):
             losses=quantiles(every),
             reveals=self.guarantee.reveals,
         )
+
+    def _is_sound(self) -> bool:
+        """Whether every row adds up to 2^63, and is what is drawn from."""
+        rows = self._counts.astype(np.float64)
+        near = bool((np.abs(rows.sum(axis=1) / TOTAL - 1.0) < 1e-9).all())
+        exact = self._counts.sum(axis=1, dtype=np.uint64) == np.uint64(TOTAL)
+        return near and bool(exact.all()) and self._tables.are_of(self._counts)
 
 
 def _exposed_as(fixed: npt.NDArray[np.bool_] | None, alone: npt.NDArray[np.bool_]) -> str:
@@ -216,7 +224,11 @@ def _pair_losses(table: Floats) -> Floats:
     """Return max_y |ln P(y|x) - ln P(y|x')| for all rows of one set, an output at a time."""
     found = np.zeros((len(table), len(table)))
     for column in table.T:
-        np.maximum(found, np.abs(column[:, None] - column[None, :]), out=found)
+        with np.errstate(invalid="ignore"):
+            gaps = np.abs(column[:, None] - column[None, :])
+        # Impossible for both is no evidence; impossible for one of them is all there can be.
+        np.nan_to_num(gaps, copy=False, nan=0.0, posinf=np.inf)
+        np.maximum(found, gaps, out=found)
     return found
 
 

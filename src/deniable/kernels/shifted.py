@@ -51,9 +51,11 @@ class ShiftedKernel(FiniteKernel):
         self._ranks = np.argsort(orders, axis=1).astype(np.int64)
         self._shifts = _shift_counts(float(mechanism.epsilon), len(space))
         self._sums = np.cumsum(self._shifts)
+        # Beyond, the uniform share bounds the loss; a metric that is cut off is still one.
+        farthest = min(float(len(space) - 1), LARGEST_LOSS / float(mechanism.epsilon))
         self.guarantee = Guarantee(
             unit="token",
-            relation=Relation(METRIC, metric=metric, diameter=float(len(space) - 1)),
+            relation=Relation(METRIC, metric=f"{metric}, at most {farthest:g}", diameter=farthest),
             epsilon=float(mechanism.epsilon),
             slack=4.0 * SLACK + float_slack(LARGEST_LOSS),
         )
@@ -111,10 +113,11 @@ class ShiftedKernel(FiniteKernel):
         return total
 
     def promised(self, a: Ids, b: Ids) -> Floats:
-        """Epsilon times the largest distance of ranks over the lists, and the slack."""
+        """Epsilon times the largest distance of ranks over the lists, cut off, and the slack."""
         apart = np.zeros((len(a), len(b)))
         for ranks in self._ranks:
             np.maximum(apart, np.abs(ranks[a][:, None] - ranks[b][None, :]), out=apart)
+        np.minimum(apart, self.guarantee.relation.diameter, out=apart)
         found: Floats = apart * self.guarantee.epsilon
         found[apart > 0] += self.guarantee.slack
         return found
@@ -138,7 +141,8 @@ class ShiftedKernel(FiniteKernel):
         for step in progress.track(range(1, most + 1), "certifying", total=most):
             found = max(_widest(inside, step), _widest(ends[0], step), _widest(ends[1], step))
             largest = max(largest, found)
-            ratio = largest / (self.guarantee.epsilon * step + self.guarantee.slack)
+            reach = min(float(step), self.guarantee.relation.diameter)
+            ratio = largest / (self.guarantee.epsilon * reach + self.guarantee.slack)
             if ratio > worst:
                 worst, apart = ratio, step
         first = self._orders[:, 0]

@@ -8,9 +8,11 @@ at the ends, with k of the two-sided geometric distribution (Ghosh et al. 2009):
     P(y | x) = (1 / L) sum over lists l of g(rank_l(y) - rank_l(x)), tails on the first and last
 
 Promise: eps r(x, x') for every pair, with r the largest distance of the two words' ranks over all
-lists (a metric, of diameter V - 1). Proof: in list l the shift's probabilities differ by at most
+lists, cut off at 23.6 / eps. Proof: in list l the shift's probabilities differ by at most
 exp(eps |rank_l(x) - rank_l(x')|), the sums on the ends are post-processing, and a mean of rows
-loses at most what the worst of them loses. Which list was chosen may be known.
+loses at most what the worst of them loses. No loss is above 23.6 = 34 ln 2, because a uniform
+share of 2^-34 for each word is mixed in; a metric that is cut off is still one. Which list was
+chosen may be known.
 
 Neighbours in a list are words at the same distance from one word, in any direction: near ranks
 don't mean near words, and words that are close are often thousands of ranks apart.
@@ -40,7 +42,9 @@ class Diffractor(Mechanism):
 
     name = "diffractor"
     summary = "moves a word a few ranks along one of several sorted lists of all words"
-    promise = "epsilon x the largest distance of ranks over the lists, between all pairs"
+    promise = (
+        "epsilon x the largest distance of ranks over the lists, at most 23.6, between all pairs"
+    )
     source = "Meisenbacher, Chevli, Matthes, IWSPA 2024, 1-Diffractor"
     cost = "two table look-ups for each token, whatever V is"
     accepts = METRICS

@@ -30,7 +30,7 @@ from deniable.geometry import Floats, Ids
 from deniable.mapped import EXPLAINS, Bools, MappedMechanism, each, own_columns
 from deniable.mappings import Mapping
 from deniable.mechanism import check_share, register
-from deniable.optimum import least_distance
+from deniable.optimum import TOLERANCE, largest_loss, least_distance
 from deniable.similarity import Closeness
 from deniable.space import Space
 
@@ -47,14 +47,17 @@ class Optimal(MappedMechanism):
     summary = "custext's sets with the channel of least expected distance, by linear programming"
     promise = "epsilon, between words of one output set only; the set is revealed"
     source = "this project; Bordenabe, Chatzikokolakis, Palamidessi, CCS 2014, for locations"
-    cost = "as custext, after one linear program for each set (the default space: under a minute)"
+    cost = "as custext, after a linear program for each set (the default space: seconds at K = 20)"
     explains = MappingProxyType(
         {
             **EXPLAINS,
+            "K": "how many words an output set has; 2 to 200: the time grows steeply, a minute or "
+            "two at 50 and half an hour at 100 on the default space",
             "mapping": "partition or conservative (disjoint sets), or lists of words, such as "
             "@FILE.json: disjoint, and together the whole space",
             "bayes_cap": "the best guess from an output is right at most this often, the words of "
-            "a set being equally likely; at least 1 / K",
+            "a set being equally likely; at least 1 / K (a set of fewer than 1 / cap words: 1 in "
+            "as many as it has)",
             "adaptive": "true: the word of a set that survives most often does so as seldom as "
             "possible, for up to 5 % more expected distance",
         }
@@ -103,12 +106,24 @@ class Optimal(MappedMechanism):
                 "program would take hours"
             )
         saved = cache.load_array(key) if key else None
-        if saved is None or saved.shape != (len(space), width) or saved.dtype != np.float64:
+        if saved is None or not self._are_channels(saved, mapping, width):
             saved = self._solved(closeness, mapping, hidden, width)
             if key:
                 cache.save_array(key, saved)
         table = saved.astype(np.float64, copy=False)
         return [table[words][:, : len(outputs)] for words, outputs in each(mapping)]
+
+    def _are_channels(self, saved: npt.NDArray[np.generic], mapping: Mapping, width: int) -> bool:
+        """Whether a cached array is what it should be: a damaged file is as good as none."""
+        if saved.shape != (len(mapping.groups.members), width) or saved.dtype != np.float64:
+            return False
+        table = np.exp(saved.astype(np.float64))
+        if not np.isfinite(table).all() or (np.abs(table.sum(axis=1) - 1.0) > TOLERANCE).any():
+            return False
+        return all(
+            largest_loss(table[words][:, : len(outputs)]) <= self.epsilon
+            for words, outputs in each(mapping)
+        )
 
     def _solved(
         self, closeness: Closeness, mapping: Mapping, hidden: Bools, width: int

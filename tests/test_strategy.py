@@ -356,7 +356,7 @@ def test_a_break_keeps_what_can_be_gone_on_with_and_says_what_to_do(
 ) -> None:
     space = Space.from_arrays([f"w{i}" for i in range(40)], np.eye(40))
     space.save(tmp_path / "toy.space")
-    (tmp_path / "in.txt").write_text("w3 w7 unheard w3\n" * 2_000_000)
+    (tmp_path / "in.txt").write_text("w3 w7 unheard w3\n" * 1_000_000)
     process = subprocess.Popen(
         [sys.executable, "-m", "deniable", "sanitize", "in.txt", "-o", "out.txt", "--mechanism",
          "random", "--epsilon", "1", "--space", "toy.space", "--strategy", strategy],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -77,8 +77,8 @@ def quantiles(losses: Floats) -> dict[str, float]:
     if losses.size == 0:
         return {}
     # Between a finite loss and an infinite one nothing can be interpolated.
-    method = "linear" if np.isfinite(losses).all() else "higher"
-    values = np.quantile(losses, QUANTILES, method=method)  # type: ignore[call-overload]
+    method: Literal["linear", "higher"] = "linear" if np.isfinite(losses).all() else "higher"
+    values = np.quantile(losses, QUANTILES, method=method)
     return {f"{q:.0%}": float(value) for q, value in zip(QUANTILES, values, strict=True)}
 
 

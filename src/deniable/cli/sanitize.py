@@ -70,7 +70,9 @@ SHOWN = 20
 )
 @click.option("--certificate", type=click.Path(dir_okay=False), help="Write the certificate here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the certificate; needs -o.")
-@click.option("--resume", is_flag=True, help="Go on after a break; needs -o.")
+@click.option(
+    "--resume", is_flag=True, help="Go on after a break; needs -o, and no --strategy dataset."
+)
 @click.option("--workers", type=click.IntRange(1, 256), default=1, help="Processes.  [default: 1]")
 @click.option("--quiet", is_flag=True, help="Nothing on stderr but errors.")
 def sanitize(

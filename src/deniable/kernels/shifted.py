@@ -135,7 +135,7 @@ class ShiftedKernel(FiniteKernel):
         inside = _mixed(self._shifts[1:-1] / TOTAL, count)
         ends = _mixed(self._ends(), count)
         # Beyond, more is promised than can ever be lost.
-        most = min(count - 1, math.ceil(LARGEST_LOSS / self.guarantee.epsilon) + 1)
+        most = min(count - 1, math.ceil(self.guarantee.relation.diameter) + 1)
         largest = worst = 0.0
         apart = 1
         for step in progress.track(range(1, most + 1), "certifying", total=most):

@@ -84,14 +84,11 @@ class MappedMechanism(Mechanism):
         mapping = self.mapped(space, closeness)
         check_set_size("the largest list of mapping", max(map(len, mapping.outputs)))
         hidden = np.ones(len(space), dtype=np.bool_) if fixed is None else ~fixed
-        weights = self.weights(space, closeness, mapping, hidden)
+        weights = self.weights(closeness, mapping, hidden)
         return PartitionKernel(self, space, mapping, weights, fixed)
 
-    def weights(
-        self, space: Space, closeness: Closeness, mapping: Mapping, hidden: Bools
-    ) -> list[Floats]:
+    def weights(self, closeness: Closeness, mapping: Mapping, hidden: Bools) -> list[Floats]:
         """Return the log-weights of every set."""
-        del space
         return [
             self.rows(closeness.between(words, outputs), own_columns(words, outputs), hidden[words])
             for words, outputs in each(mapping)

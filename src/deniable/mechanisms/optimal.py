@@ -32,7 +32,6 @@ from deniable.mappings import Mapping
 from deniable.mechanism import check_share, register
 from deniable.optimum import TOLERANCE, largest_loss, least_distance
 from deniable.similarity import Closeness
-from deniable.space import Space
 
 CLOSED = ("partition", "conservative")
 LARGEST = 200
@@ -95,11 +94,9 @@ class Optimal(MappedMechanism):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(found), dtype=np.float64)
 
-    def weights(
-        self, space: Space, closeness: Closeness, mapping: Mapping, hidden: Bools
-    ) -> list[Floats]:
+    def weights(self, closeness: Closeness, mapping: Mapping, hidden: Bools) -> list[Floats]:
         """Return the channels of all sets, from the cache if they are there."""
-        key, width = self._key(space, closeness), max(map(len, mapping.outputs))
+        key, width = self._key(closeness), max(map(len, mapping.outputs))
         if width > LARGEST:
             raise ParameterError(
                 f"optimal takes sets of at most {LARGEST} words, and one has {width:,}: its linear "
@@ -141,9 +138,9 @@ class Optimal(MappedMechanism):
             table[words, : len(outputs)] = logs
         return table
 
-    def _key(self, space: Space, closeness: Closeness) -> tuple[object, ...] | None:
+    def _key(self, closeness: Closeness) -> tuple[object, ...] | None:
         if callable(closeness.similarity):
             return None
         settings = (self.epsilon, self.K, repr(self.mapping), repr(self.pos))
         limits = (self.bayes_cap, self.adaptive)
-        return ("optimal", space.hash, closeness.label, *settings, *limits)
+        return ("optimal", closeness.space.hash, closeness.label, *settings, *limits)

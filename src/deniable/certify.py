@@ -29,7 +29,9 @@ class Certification:
     `worst` is the largest recomputed loss divided by what is promised for its pair: the claim
     holds when it is at most 1. `method` is `recomputed` (every covered pair and output, from the
     integer tables) or `bound` (a proved upper bound for every covered pair, with `attained` the
-    largest ratio found by brute force on the worst pairs and on random ones).
+    largest ratio found by brute force on the worst pairs and on random ones). `max_spread` is the
+    largest spread (see Guarantee) of the pairs that were looked at one by one, where one is
+    promised: it has to be within the promise too.
     """
 
     holds: bool
@@ -45,6 +47,7 @@ class Certification:
     losses: Mapping[str, float] = field(default_factory=dict)
     reveals: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    max_spread: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certification as plain data."""
@@ -64,6 +67,8 @@ class Certification:
         if self.attained is not None:
             count = f"{self.attained_pairs:,} pairs"
             lines.append(f"attained           {self.attained:.6f} by brute force on {count}")
+        if self.max_spread is not None:
+            lines.append(f"largest spread     {self.max_spread:.6g}")
         if self.losses:
             spread = "  ".join(f"{name} {value:.4g}" for name, value in self.losses.items())
             lines.append(f"loss quantiles     {spread}")
@@ -90,16 +95,34 @@ def ratio(loss: Floats, promised: Floats) -> Floats:
     return found
 
 
-def losses_between(a: Floats, b: Floats) -> Floats:
-    """Return the largest |ln P(y|x) - ln P(y|x')| for each row of a against each row of b."""
-    found = np.empty((len(a), len(b)))
+def extremes_between(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return the largest ln P(y|x) - ln P(y|x') and ln P(y|x') - ln P(y|x), rows of a by rows of b.
+
+    The larger of the two is the loss of a pair, their sum is its spread.
+    """
+    up, down = np.empty((len(a), len(b))), np.empty((len(a), len(b)))
     for i, row in enumerate(a):
         with np.errstate(invalid="ignore"):
-            gap = np.abs(row - b)
+            gap = row - b
         # Both impossible: no evidence either way.
-        np.nan_to_num(gap, copy=False, nan=0.0, posinf=np.inf)
-        found[i] = gap.max(axis=1)
-    return found
+        np.nan_to_num(gap, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        up[i], down[i] = gap.max(axis=1), -gap.min(axis=1)
+    return up, down
+
+
+def losses_between(a: Floats, b: Floats) -> Floats:
+    """Return the largest |ln P(y|x) - ln P(y|x')| for each row of a against each row of b."""
+    return np.maximum(*extremes_between(a, b))
+
+
+def spread_holds(kernel: FiniteKernel, found: float) -> bool:
+    """Whether the largest spread that was found is within what is promised of it."""
+    return found <= kernel.guarantee.worst_spread
+
+
+def shown_spread(kernel: FiniteKernel, found: float) -> float | None:
+    """Return the largest spread that was found, if the mechanism promises anything of it."""
+    return None if kernel.guarantee.spread is None else found
 
 
 def is_small(kernel: FiniteKernel, triples: int = BRUTE_FORCE) -> bool:
@@ -111,20 +134,22 @@ def brute_force(kernel: FiniteKernel) -> Certification:
     """Look at every pair and every output of a small kernel."""
     ids = np.arange(len(kernel.space), dtype=np.int64)
     logs = kernel.log_probs(ids)
-    losses, ratios, pair, worst = [], 0, None, 0.0
+    losses, ratios, pair, worst, spread = [], 0, None, 0.0, 0.0
     for i in ids[:-1]:
         rest = ids[i + 1 :]
         promised = kernel.promised(ids[i : i + 1], rest)[0]
-        loss = losses_between(logs[i : i + 1], logs[rest])[0]
+        up, down = (sides[0] for sides in extremes_between(logs[i : i + 1], logs[rest]))
+        loss, covered = np.maximum(up, down), np.isfinite(promised)
         found = ratio(loss, promised)
-        losses.append(loss[np.isfinite(promised)])
+        losses.append(loss[covered])
+        spread = max(spread, float((up + down)[covered].max(initial=0.0)))
         ratios += len(rest)
         if pair is None or found.max() > worst:
             worst = float(found.max())
             pair = (kernel.space.words[i], kernel.space.words[rest[int(found.argmax())]])
     every = np.concatenate(losses) if losses else np.empty(0)
     return Certification(
-        holds=worst <= 1.0,
+        holds=worst <= 1.0 and spread_holds(kernel, spread),
         worst=worst,
         worst_pair=pair,
         max_loss=float(every.max(initial=0.0)),
@@ -134,6 +159,7 @@ def brute_force(kernel: FiniteKernel) -> Certification:
         epsilon_diameter=kernel.guarantee.epsilon * kernel.guarantee.relation.diameter,
         losses=quantiles(every),
         reveals=kernel.guarantee.reveals,
+        max_spread=shown_spread(kernel, spread),
     )
 
 
@@ -153,13 +179,14 @@ def from_bound(kernel: FiniteKernel, bound: Bound, samples: int = 200) -> Certif
     source = np.random.default_rng(0)  # which pairs are looked at is no secret
     chosen = source.integers(len(kernel.space), size=(samples, 2))
     pairs = np.concatenate([bound.worst_pairs, chosen[chosen[:, 0] != chosen[:, 1]]])
-    losses, promised = pairwise(kernel, pairs)
+    losses, spreads, promised = pairwise(kernel, pairs)
+    spread = float(spreads.max(initial=0.0))
     ratios = ratio(losses, promised)
     attained, worst = float(ratios.max(initial=0.0)), bound.worst
     names = kernel.space.words
     first = pairs[0] if len(pairs) else None
     return Certification(
-        holds=max(worst, attained) <= 1.0,
+        holds=max(worst, attained) <= 1.0 and spread_holds(kernel, spread),
         worst=worst,
         worst_pair=None if first is None else (names[first[0]], names[first[1]]),
         max_loss=bound.max_loss,
@@ -172,18 +199,20 @@ def from_bound(kernel: FiniteKernel, bound: Bound, samples: int = 200) -> Certif
         losses=quantiles(losses[len(bound.worst_pairs) :]),
         reveals=kernel.guarantee.reveals,
         notes=(f"loss quantiles are over {samples} random pairs",),
+        max_spread=shown_spread(kernel, spread),
     )
 
 
-def pairwise(kernel: FiniteKernel, pairs: Ids) -> tuple[Floats, Floats]:
-    """Return the exact loss and the promise of each pair, from the integer tables."""
-    losses, promised = np.empty(len(pairs)), np.empty(len(pairs))
+def pairwise(kernel: FiniteKernel, pairs: Ids) -> tuple[Floats, Floats, Floats]:
+    """Return the exact loss, spread and promise of each covered pair, from the integer tables."""
+    losses, spreads, promised = np.empty(len(pairs)), np.empty(len(pairs)), np.empty(len(pairs))
     for i, (a, b) in enumerate(pairs):
         logs = kernel.log_probs(np.array([a, b]))
-        losses[i] = losses_between(logs[:1], logs[1:])[0, 0]
+        up, down = (side[0, 0] for side in extremes_between(logs[:1], logs[1:]))
+        losses[i], spreads[i] = max(up, down), up + down
         promised[i] = kernel.promised(np.array([a]), np.array([b]))[0, 0]
     covered = np.isfinite(promised)
-    return losses[covered], promised[covered]
+    return losses[covered], spreads[covered], promised[covered]
 
 
 def tighten(

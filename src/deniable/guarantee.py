@@ -47,6 +47,9 @@ class Guarantee:
     The distance is 1 unless the relation is a metric one. `slack` is what finite arithmetic may
     add (see sampling.py). `unit` says what x and x' are. `basis` says why it may be believed:
     `recomputed` from the tables that are sampled, or `by theorem, audited` where there are none.
+    `spread` is the most by which ln P(y | x) / P(y | x') differs over the outputs y, for any
+    covered pair: twice the loss, unless less is known (of the exponential mechanisms, for one).
+    A small spread composes better: see budget/cost.py.
 
     >>> token = Guarantee("token", Relation(METRIC, metric="euclidean", diameter=2.0), 3.0)
     >>> token.worst_epsilon
@@ -64,17 +67,24 @@ class Guarantee:
     reveals: tuple[str, ...] = ()
     paper: str = ""
     basis: str = RECOMPUTED
+    spread: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("epsilon", "delta", "slack"):
+        for name in ("epsilon", "delta", "slack", "spread"):
             value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
+            if value is not None and not (math.isfinite(value) and value >= 0):
                 raise ParameterError(f"{name} must be finite and not negative, got {value}")
 
     @property
     def worst_epsilon(self) -> float:
         """The promise for the farthest covered pair: epsilon x diameter, and the slack."""
         return self.epsilon * self.relation.diameter + self.slack
+
+    @property
+    def worst_spread(self) -> float:
+        """The spread for the worst covered pair, twice its loss where nothing less is known."""
+        twice = 2.0 * self.worst_epsilon
+        return twice if self.spread is None else min(self.spread, twice)
 
     def repeat(self, count: int, unit: str = "document") -> Guarantee:
         """Return what holds for `count` independent draws about one unit (basic composition)."""
@@ -87,6 +97,7 @@ class Guarantee:
             epsilon=self.epsilon * count,
             delta=min(1.0, self.delta * count),
             slack=self.slack * count,
+            spread=None if self.spread is None else self.spread * count,
             assumptions=self.assumptions + condition,
         )
 

@@ -7,7 +7,8 @@ an output the loss of a pair has a closed form, because both halves of
 
     L(x, x') = rate d(x, x') + |ln Z_x - ln Z_x'|
 
-are attained at y = x or at y = x'. All pairs are looked at in blocks, without a V x V array.
+are attained at y = x or at y = x'. The same two outputs are the ends of what the ratio spreads
+over, 2 rate d(x, x') in all. All pairs are looked at in blocks, without a V x V array.
 """
 
 from __future__ import annotations
@@ -68,12 +69,14 @@ class ExponentialKernel(DenseKernel):
         self.mechanism, self.space, self.measure = mechanism, measure.space, measure
         self.rate = scale * mechanism.epsilon / 2.0
         self.outputs = np.arange(len(self.space), dtype=np.int64)
+        slack = promised_slack(self.rate * measure.diameter, len(self.space))
         self.guarantee = Guarantee(
             unit="token",
             relation=Relation(METRIC, metric=measure.name, diameter=measure.diameter),
             epsilon=float(mechanism.epsilon),
-            slack=promised_slack(self.rate * measure.diameter, len(self.space)),
+            slack=slack,
             reveals=reveals,
+            spread=2.0 * (self.rate * measure.diameter + slack),
         )
 
     def log_weights(self, ids: Ids) -> Floats:

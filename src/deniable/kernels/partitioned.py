@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from deniable.certify import Certification, quantiles
+from deniable.certify import Certification, quantiles, shown_spread, spread_holds
 from deniable.errors import ParameterError
 from deniable.guarantee import WITHIN_SETS, Guarantee, Relation
 from deniable.mappings import Mapping
@@ -90,7 +90,17 @@ class PartitionKernel(FiniteKernel):
             slack=table_slack(int(self._widths.max())),
             reveals=tuple(self._revealed()),
             paper=paper,
+            spread=self._farthest(),
         )
+
+    def _farthest(self) -> float | None:
+        """Return twice the largest ln P(y|x) / P(y'|x): two rows spread no more than both do."""
+        rows = self._counts[~self._fixed]
+        if not len(rows):
+            return None
+        least = np.where(rows > 0, rows, np.uint64(TOTAL)).min(axis=1).astype(np.float64)
+        most = rows.max(axis=1).astype(np.float64)
+        return 2.0 * (float(np.log(most / least).max()) + table_slack(rows.shape[1]))
 
     def _revealed(self) -> Iterator[str]:
         groups = self.mapping.groups
@@ -169,14 +179,16 @@ class PartitionKernel(FiniteKernel):
     def certify(self) -> Certification:
         """Look at every pair of every set, through each output's largest and smallest entry."""
         logs = log_of(self._counts)
-        worst, pair, losses, pairs = 0.0, None, [np.empty(0)], 0
+        worst, pair, losses, pairs, spread = 0.0, None, [np.empty(0)], 0, 0.0
         for i in range(len(self.mapping.groups)):
             members = self.mapping.groups[i]
             hidden = members[~self._fixed[members]]
             if len(hidden) < 2:
                 continue
             table = logs[hidden][:, : self._widths[i]]
-            found = _pair_losses(table)
+            up = _pair_losses(table)
+            found = np.maximum(up, up.T)
+            spread = max(spread, float((up + up.T).max()))
             losses.append(found[np.triu_indices(len(hidden), 1)])
             pairs += len(losses[-1])
             if found.max() > worst or pair is None:
@@ -186,7 +198,7 @@ class PartitionKernel(FiniteKernel):
         every = np.concatenate(losses)
         promise = self.guarantee.epsilon + self.guarantee.slack
         return Certification(
-            holds=worst <= promise and self._is_sound(),
+            holds=worst <= promise and spread_holds(self, spread) and self._is_sound(),
             worst=worst / promise,
             worst_pair=pair,
             max_loss=worst,
@@ -196,6 +208,7 @@ class PartitionKernel(FiniteKernel):
             epsilon_diameter=self.guarantee.epsilon,
             losses=quantiles(every),
             reveals=self.guarantee.reveals,
+            max_spread=shown_spread(self, spread),
         )
 
     def _is_sound(self) -> bool:
@@ -221,13 +234,13 @@ def check_set_size(name: str, size: int) -> None:
 
 
 def _pair_losses(table: Floats) -> Floats:
-    """Return max_y |ln P(y|x) - ln P(y|x')| for all rows of one set, an output at a time."""
+    """Return max_y ln P(y|x) - ln P(y|x') for all rows of one set, an output at a time."""
     found = np.zeros((len(table), len(table)))
     for column in table.T:
         with np.errstate(invalid="ignore"):
-            gaps = np.abs(column[:, None] - column[None, :])
+            gaps = column[:, None] - column[None, :]
         # Impossible for both is no evidence; impossible for one of them is all there can be.
-        np.nan_to_num(gaps, copy=False, nan=0.0, posinf=np.inf)
+        np.nan_to_num(gaps, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
         np.maximum(found, gaps, out=found)
     return found
 

@@ -102,12 +102,14 @@ class SanTextPlusKernel(DenseKernel):
                 "and such an output reveals its input exactly",
                 f"over sensitive outputs, any two words: epsilon d + {-math.log(self.p):.4g}",
             )
+        slack = promised_slack(self.rate * self.space.diameter, hidden, self.p)
         return Guarantee(
             unit="token",
             relation=Relation(PROTECTED, covered, self.space.metric, self.space.diameter),
             epsilon=float(self.mechanism.epsilon),
-            slack=promised_slack(self.rate * self.space.diameter, hidden, self.p),
+            slack=slack,
             reveals=reveals,
+            spread=2.0 * (self.rate * self.space.diameter + slack),
         )
 
     def representatives(self, ids: Ids) -> Ids:

@@ -1,0 +1,152 @@
+"""Cost: what releases cost together, as numbers that add up; and the bounds with a closed form.
+
+All bounds say: everything together is (epsilon, delta)-private, for the delta that is asked for.
+
+    basic       the sum of all epsilons
+    advanced    sum of e tanh(e / 2) + sqrt(2 ln(1 / delta) sum of e^2)   (Kairouz et al. 2017)
+    zcdp        rho = sum of spread^2 / 8 (bounded range, Cesar and Rogers 2021; with spread = 2 e
+                the e^2 / 2 of Bun and Steinke 2016; a Gaussian has mu^2 / 2), turned into epsilon
+                by the least over orders a > 1 of
+                    rho a + ln(1 - 1 / a) - ln(delta a) / (a - 1)
+                (Canonne, Kamath, Steinke 2020, Proposition 12)
+    gdp         mu^2 adds up; epsilon from the Gaussian trade-off (Dong, Roth, Su 2022)
+
+Releases of which only (epsilon, delta) is known stand beside the rest: both their sums are added.
+
+    >>> hundred = Cost.pure(1.0, spread=1.0) * 100
+    >>> hundred.best(1e-5)
+    Spent(epsilon=33.95..., delta=1e-05, method='zcdp')
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isfinite, log, sqrt, tanh
+from typing import NamedTuple
+
+import numpy as np
+
+from deniable.budget.gaussian import epsilon_of, mu_of_pure
+from deniable.errors import ParameterError
+
+
+class Spent(NamedTuple):
+    """An (epsilon, delta) that holds, and the method that shows it."""
+
+    epsilon: float
+    delta: float
+    method: str
+
+
+# Orders around the one that is best for the simpler conversion; every order gives a valid bound.
+_AROUND = np.geomspace(0.4, 1.6, 121)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Sums over releases. What doesn't apply to one of them is infinite from then on.
+
+    A cost that is not negative can only grow by adding another.
+    """
+
+    count: int = 0
+    epsilon: float = 0.0
+    squares: float = 0.0
+    drift: float = 0.0
+    rho: float = 0.0
+    mu_squares: float = 0.0
+    epsilon_beside: float = 0.0
+    delta_beside: float = 0.0
+
+    @classmethod
+    def pure(cls, epsilon: float, spread: float = inf) -> Cost:
+        """Return the cost of one release that loses at most epsilon."""
+        spread = min(spread, 2.0 * epsilon)
+        return cls(
+            count=1,
+            epsilon=epsilon,
+            squares=epsilon * epsilon,
+            drift=epsilon * tanh(epsilon / 2.0),
+            rho=spread * spread / 8.0,
+            mu_squares=mu_of_pure(epsilon) ** 2,
+        )
+
+    @classmethod
+    def gaussian(cls, mu: float) -> Cost:
+        """Return the cost of one release with Gaussian noise."""
+        return cls(1, inf, inf, inf, mu * mu / 2.0, mu * mu)
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(*(a + b for a, b in zip(self._sums(), other._sums(), strict=True)))
+
+    def __mul__(self, times: int) -> Cost:
+        if times < 0:
+            raise ParameterError(f"a number of releases can't be negative, got {times}")
+        return Cost(*(one * times for one in self._sums())) if times else Cost()
+
+    def _sums(self) -> tuple[int, float, float, float, float, float, float, float]:
+        return (
+            self.count,
+            self.epsilon,
+            self.squares,
+            self.drift,
+            self.rho,
+            self.mu_squares,
+            self.epsilon_beside,
+            self.delta_beside,
+        )
+
+    def basic(self, delta: float) -> float:
+        """The sum; delta is only asked for by what stands beside."""
+        return self._beside(self.epsilon, delta, needs=0.0)
+
+    def advanced(self, delta: float) -> float:
+        """Advanced composition of releases that need not be alike."""
+        rest = delta - self.delta_beside
+        if rest <= 0 or not isfinite(self.squares):
+            return inf
+        epsilon = self.drift + sqrt(2.0 * log(1.0 / rest) * self.squares)
+        return self._beside(epsilon, delta)
+
+    def zcdp(self, delta: float) -> float:
+        """Zero-concentrated differential privacy."""
+        return self._beside(epsilon_of_rho(self.rho, delta - self.delta_beside), delta)
+
+    def gdp(self, delta: float) -> float:
+        """Gaussian differential privacy."""
+        rest = delta - self.delta_beside
+        return self._beside(epsilon_of(rest, sqrt(self.mu_squares)), delta)
+
+    def best(self, delta: float) -> Spent:
+        """Return the least epsilon that holds at this delta, and which method shows it."""
+        if not 0.0 <= delta < 1.0:
+            raise ParameterError(f"delta must be at least 0 and below 1, got {delta}")
+        found = {name: getattr(self, name)(delta) for name in CLOSED_FORMS}
+        name = min(found, key=found.__getitem__)
+        return Spent(found[name], self.delta_beside if name == "basic" else delta, name)
+
+    def _beside(self, epsilon: float, delta: float, needs: float = 1e-300) -> float:
+        """Add what stands beside, if the delta covers it and leaves what the method needs."""
+        if self.count == 0:
+            return 0.0
+        enough = delta - self.delta_beside >= needs
+        return epsilon + self.epsilon_beside if enough else inf
+
+
+# The first of equals is chosen: the simplest.
+CLOSED_FORMS = ("basic", "advanced", "zcdp", "gdp")
+
+
+def epsilon_of_rho(rho: float, delta: float) -> float:
+    """Return an epsilon that rho-zCDP gives at a delta.
+
+    >>> epsilon_of_rho(12.5, 1e-5) < 12.5 + 2 * (12.5 * 11.5129) ** 0.5 < 36.5
+    True
+    """
+    if rho == 0 or delta >= 1:
+        return 0.0
+    if delta <= 0 or not isfinite(rho):
+        return inf
+    orders = 1.0 + sqrt(-log(delta) / rho) * _AROUND
+    bounds = rho * orders + np.log1p(-1.0 / orders) - np.log(delta * orders) / (orders - 1.0)
+    return max(0.0, float(bounds.min()))

@@ -7,6 +7,9 @@
             writer.write(batch, sanitize(batch.texts), state)
         writer.commit()
 
+With `subject="who"` that column passes in clear, and `batch.subjects` says whom each record is
+about. `reader.without(batch, [0, 3])` is the batch without those records, which are not written.
+
 The target appears whole or not at all, memory doesn't grow with the file, and everything that
 isn't sanitized (line ends, other columns, key order, quoting) is given back as it was. One record
 must fit in memory, and so must one row group of a parquet file.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import compress
 
 from deniable.files.reader import Batch, check_texts
 from deniable.files.textual import TextReader
 
 _ENDS = re.compile(r"(\r?\n)")
+Ends = tuple[str | list[str], str]  # one for all lines but the last, or a list; and the last
 
 
 class LineReader(TextReader):
@@ -31,9 +33,16 @@ class LineReader(TextReader):
             texts = [text.replace("\n", " ") for text in texts]
         return self._encode(join_lines(texts, batch.frame))
 
+    def _thin(self, frame: Ends, kept: Sequence[bool]) -> Ends:
+        end, last = frame
+        ends = [end] * (len(kept) - 1) if isinstance(end, str) else end
+        left = list(compress([*ends, last], kept))
+        last = left.pop() if left else ""
+        return left, last
 
-def split_lines(text: str) -> tuple[list[str], tuple[str | list[str], str]]:
-    """Split text into lines and their ends: one for all or a list, and the last."""
+
+def split_lines(text: str) -> tuple[list[str], Ends]:
+    """Split text into lines and their ends."""
     end: str | list[str]
     if "\r" not in text:
         end, lines = "\n", text.split("\n")
@@ -48,7 +57,7 @@ def split_lines(text: str) -> tuple[list[str], tuple[str | list[str], str]]:
     return lines, (end, end if isinstance(end, str) else end.pop())
 
 
-def join_lines(lines: Sequence[str], ends: tuple[str | list[str], str]) -> str:
+def join_lines(lines: Sequence[str], ends: Ends) -> str:
     """Undo `split_lines`."""
     end, last = ends
     if isinstance(end, str):

@@ -38,19 +38,24 @@ def open_reader(
     encoding: str = "utf-8",
     on_error: Literal["stop", "skip"] = "stop",
     start: Position | None = None,
+    subject: str | None = None,
 ) -> Reader:
-    """Open an input; "-" is stdin. `start` is where a broken run stopped (`find_checkpoint`)."""
+    """Open an input; "-" is stdin. `start` is where a broken run stopped (`find_checkpoint`).
+
+    `subject` names the column that says whom a record is about.
+    """
     kind = format or format_of(path) or "txt"
     if kind not in FORMATS:
         raise ParameterError(f"unknown format {kind!r}; one of {', '.join(FORMATS)}")
     if on_error not in ("stop", "skip"):
         raise ParameterError(f"unknown on_error {on_error!r}; one of stop, skip")
     _check_columns(path, kind, columns, encoding)
+    _check_subject(path, kind, columns, subject)
     if kind == "parquet":
-        return ParquetReader(path, columns, start)
+        return ParquetReader(path, columns, start, on_error, subject)
     lines = Source(path, encoding, skip_broken=on_error == "skip" and kind in ("txt", "jsonl"))
     try:
-        reader = _text_reader(kind, lines, columns, on_error)
+        reader = _text_reader(kind, lines, columns, on_error, subject)
         reader.resume(start)
     except BaseException:
         lines.close()
@@ -69,6 +74,21 @@ def _check_columns(path: str, kind: str, columns: Sequence[str], encoding: str) 
         raise InputError(f"{name}: a column is named twice; name it once")
 
 
+def _check_subject(path: str, kind: str, columns: Sequence[str], subject: str | None) -> None:
+    if subject is None:
+        return
+    if kind == "txt":
+        raise InputError(
+            f"{describe(path)}: a txt file has no column of subjects; name one subject for the "
+            "whole file with --subject, or say --format"
+        )
+    if subject in columns:
+        raise InputError(
+            f"{describe(path)}: column {subject!r} can't be both the subject and a text to "
+            "sanitize; name it once"
+        )
+
+
 def _names(path: str, kind: str, encoding: str) -> Sequence[str]:
     """Return the columns that the beginning of a file names; none of a pipe."""
     place = Path(path)
@@ -84,9 +104,11 @@ def _names(path: str, kind: str, encoding: str) -> Sequence[str]:
         return reader.passed
 
 
-def _text_reader(kind: str, lines: Source, columns: Sequence[str], on_error: str) -> TextReader:
+def _text_reader(
+    kind: str, lines: Source, columns: Sequence[str], on_error: str, subject: str | None = None
+) -> TextReader:
     if kind == "txt":
         return LineReader(kind, lines, columns, on_error)
     if kind == "jsonl":
-        return JsonReader(lines, columns, on_error)
-    return TableReader(kind, lines, columns, on_error)
+        return JsonReader(lines, columns, on_error, subject)
+    return TableReader(kind, lines, columns, on_error, subject)

@@ -3,23 +3,43 @@
 Key/value metadata of the schema and of its fields is free text that no certificate would name, so
 none of it is written; pandas keeps a frame's index range and `attrs` there.
 
-While a run goes on, each batch lies in the part file as Arrow IPC bytes behind its length, because
-a parquet file can't be cut off and continued. `finish` turns them into parquet, one row group at a
-time.
+While a run goes on, the part file holds pieces (pieces.py). `finish` turns them into parquet, one
+row group at a time. Where rows were left out, no dictionary of the output holds their values.
 """
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterator, Sequence
+from itertools import compress, groupby
+from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deniable.errors import InputError
-from deniable.files.reader import Batch, Position, Reader, check_texts, missing_column
+from deniable.files.arrow import (
+    cast,
+    forget,
+    keep,
+    like,
+    names_subjects,
+    text_type,
+    without_metadata,
+)
+from deniable.files.pieces import pack, pieces
+from deniable.files.reader import (
+    Batch,
+    Position,
+    Reader,
+    check_texts,
+    missing_column,
+    named_twice,
+    no_subject,
+    uneven,
+)
 from deniable.files.source import open_binary, regular_size
 
 MOST_ROWS = 16_384  # dictionary-encoded sizes understate how much text a row holds
@@ -30,10 +50,18 @@ class ParquetReader(Reader):
 
     format = "parquet"
 
-    def __init__(self, path: str, columns: Sequence[str], start: Position | None) -> None:
+    def __init__(
+        self,
+        path: str,
+        columns: Sequence[str],
+        start: Position | None,
+        on_error: str = "stop",
+        subject: str | None = None,
+    ) -> None:
         if path == "-":
             raise InputError("stdin: parquet can't be read from a pipe; give a file")
-        self.source, self.columns = path, tuple(columns)
+        self.source, self.columns, self.subject = path, tuple(columns), subject
+        self._skips = on_error == "skip"
         self._raw = open_binary(path)
         self.total_bytes = regular_size(self._raw)
         try:
@@ -41,6 +69,7 @@ class ParquetReader(Reader):
             self._schema = without_metadata(self._file.schema_arrow)
             self._check_schema()
             self.check_start(start)
+            self.skipped = int(start["skipped"]) if start else 0
         except BaseException:
             self._raw.close()
             raise
@@ -54,16 +83,27 @@ class ParquetReader(Reader):
 
     def _check_schema(self) -> None:
         names = self._schema.names
-        for column in self.columns:
+        for column in self.needed():
             if column not in names:
                 raise missing_column(self.source, column, names)
             if names.count(column) > 1:
-                raise InputError(f"{self.source}: two columns are called {column!r}; rename one")
-            kind = text_type(self._schema.field(column).type)
-            if kind is None:
-                shown = self._schema.field(column).type
-                raise InputError(f"{self.source}: column {column!r} holds {shown}, not text")
+                raise named_twice(self.source, column)
+            self._check_type(column)
         self.passed = tuple(name for name in names if name not in self.columns)
+
+    def _check_type(self, column: str) -> None:
+        kind = self._schema.field(column).type
+        if column != self.subject and text_type(kind) is None:
+            raise InputError(f"{self.source}: column {column!r} holds {kind}, not text")
+        if column == self.subject and not names_subjects(kind):
+            raise InputError(
+                f"{self.source}: column {column!r} holds {kind}, and subjects are text or whole "
+                "numbers; name another column with --subject-column"
+            )
+
+    def settings(self) -> Position:
+        """Return the choices that a position depends on."""
+        return {**super().settings(), "on_error": "skip" if self._skips else "stop"}
 
     def batches(self, characters: int = 4_000_000) -> Iterator[Batch]:
         """Yield the rows in order; a batch never crosses a row group."""
@@ -78,8 +118,9 @@ class ParquetReader(Reader):
         for rows in self._read(group, size):
             fresh = rows.slice(max(0, min(rows.num_rows, first - row)))
             row += rows.num_rows
+            fresh, subjects = self._subjects(fresh, group, row)
             if fresh.num_rows:
-                yield self._batch(fresh, group, row)
+                yield self._batch(fresh, group, row, subjects)
 
     def _read(self, group: int, size: int) -> Iterator[pa.RecordBatch]:
         try:
@@ -95,47 +136,72 @@ class ParquetReader(Reader):
         average = int(about.total_byte_size) // max(1, int(about.num_rows))
         return max(1, min(MOST_ROWS, characters // max(1, average)))
 
-    def _batch(self, rows: pa.RecordBatch, group: int, row: int) -> Batch:
-        cells = self._cells(rows, group)
+    def _subjects(
+        self, rows: pa.RecordBatch, group: int, row: int
+    ) -> tuple[pa.RecordBatch, list[str] | None]:
+        """Return the rows, which end before `row` of a row group, and whom each is about."""
+        if self.subject is None:
+            return rows, None
+        (values,) = self._cells(rows, group, (self.subject,))
+        named = [value is not None and bool(str(value).strip()) for value in values]
+        if not all(named):
+            if not self._skips:
+                at = self._row(group, row) - rows.num_rows + named.index(False)
+                raise no_subject(self.source, f"row {at} (the first is 0)", self.subject)
+            self.skipped += named.count(False)
+            rows = keep(rows, self._schema, named)
+        return rows, list(map(str, compress(values, named)))
+
+    def _batch(
+        self, rows: pa.RecordBatch, group: int, row: int, subjects: list[str] | None
+    ) -> Batch:
+        cells = self._cells(rows, group, self.columns)
         records = list(zip(*cells, strict=True))
         texts = [text for record in records for text in record if text is not None]
         sizes = [sum(text is not None for text in record) for record in records]
-        position = {**self.settings(), "row_group": group, "row": row}
+        place = {"row_group": group, "row": row, "skipped": self.skipped}
+        position = {**self.settings(), **place}
         done = self._progress(group, row)
-        return Batch(texts, rows.num_rows, done, position, (rows, cells), cells=sizes)
+        frame = rows, cells
+        return Batch(texts, rows.num_rows, done, position, frame, uneven(sizes), subjects)
 
-    def _cells(self, rows: pa.RecordBatch, group: int) -> list[list[str | None]]:
+    def _cells(self, rows: pa.RecordBatch, group: int, names: Sequence[str]) -> list[list[Any]]:
         try:
-            return [rows.column(name).to_pylist() for name in self.columns]
+            return [rows.column(name).to_pylist() for name in names]
         except UnicodeDecodeError:
             pass
         # Raised outside the handler: the decoder's own error carries the cell.
         raise InputError(f"{self.source}: row group {group} has a cell that is not utf-8")
 
+    def _row(self, group: int, row: int) -> int:
+        """Return the number in the file of a row of a row group."""
+        return sum(int(self._file.metadata.row_group(g).num_rows) for g in range(group)) + row
+
     def _progress(self, group: int, row: int) -> int:
-        about = self._file.metadata
-        done = sum(about.row_group(g).num_rows for g in range(group)) + row
-        return (self.total_bytes or 0) * int(done) // max(1, int(about.num_rows))
+        rows = max(1, int(self._file.metadata.num_rows))
+        return (self.total_bytes or 0) * self._row(group, row) // rows
 
     def head(self) -> bytes:
         """Return nothing: the schema travels with each batch."""
         return b""
 
     def render(self, batch: Batch, texts: Sequence[str]) -> bytes:
-        """Return the rows with the new texts as Arrow IPC bytes behind their length."""
+        """Return the rows with the new texts as a piece of the part file."""
         check_texts(batch, texts)
         rows, old = batch.frame
+        if not rows.num_rows:
+            return b""
         new: list[list[str | None]] = [[] for _ in old]
         fresh = iter(texts)
         for record in zip(*old, strict=True):
             for column, text in zip(new, record, strict=True):
                 column.append(None if text is None else next(fresh))
-        sink = pa.BufferOutputStream()
-        rows = self._replace(rows, new)
-        with pa.ipc.new_stream(sink, rows.schema) as stream:
-            stream.write_batch(rows)
-        data: bytes = sink.getvalue().to_pybytes()
-        return len(data).to_bytes(8, "little") + data
+        return pack(int(batch.position["row_group"]), self._replace(rows, new))
+
+    def _thin(self, frame: Any, kept: Sequence[bool]) -> Any:
+        rows, cells = frame
+        left = [list(compress(column, kept)) for column in cells]
+        return keep(rows, self._schema, kept), left
 
     def _replace(self, rows: pa.RecordBatch, new: Sequence[list[str | None]]) -> pa.RecordBatch:
         schema, arrays = self._schema, list(rows.columns)
@@ -144,10 +210,7 @@ class ParquetReader(Reader):
             kind = text_type(schema.field(at).type)
             arrays[at] = pa.array(texts, kind)
             schema = schema.set(at, pa.field(name, kind))
-        arrays = [
-            array if array.type == field.type else array.cast(field.type)
-            for array, field in zip(arrays, schema, strict=True)
-        ]
+        arrays = [cast(array, field.type) for array, field in zip(arrays, schema, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def finish(self, part: Path, final: Path) -> bool:
@@ -159,22 +222,24 @@ class ParquetReader(Reader):
             os.fdopen(secret, "wb") as out,
             pq.ParquetWriter(out, self._schema, compression=self._compression()) as writer,
         ):
+            found = list(pieces(file))
+            lost = sum(piece.rows for piece in found) < about.num_rows
+            grouped = {group: list(of) for group, of in groupby(found, attrgetter("group"))}
             for group in range(about.num_row_groups):
-                table = self._table(file, about.row_group(group).num_rows)
-                writer.write_table(table, row_group_size=max(1, table.num_rows))
+                table = self._table([piece.read(file) for piece in grouped.get(group, ())], lost)
+                # A row group that lost every row goes; one that had none is given back.
+                if table.num_rows or not about.row_group(group).num_rows:
+                    writer.write_table(table, row_group_size=max(1, table.num_rows))
         return True
 
-    def _table(self, file: io.BufferedReader, rows: int) -> pa.Table:
-        """Read one row group back, and give its columns the input's types."""
-        batches: list[pa.Table] = []
-        while rows > 0:
-            data = file.read(int.from_bytes(file.read(8), "little"))
-            batches.append(pa.ipc.open_stream(data).read_all())
-            rows -= batches[-1].num_rows
+    def _table(self, batches: Sequence[pa.Table], lost: bool) -> pa.Table:
+        """Put one row group together, and give its columns the input's types."""
         if not batches:
             return self._schema.empty_table()
         table = pa.concat_tables(batches)
         columns = [like(c, f.type) for c, f in zip(table.columns, self._schema, strict=True)]
+        if lost:
+            columns = [forget(c, f) for c, f in zip(columns, self._schema, strict=True)]
         return pa.Table.from_arrays(columns, schema=self._schema)
 
     def _compression(self) -> str:
@@ -188,53 +253,3 @@ class ParquetReader(Reader):
         """Close the input."""
         self._file.close()
         self._raw.close()
-
-
-def without_metadata(schema: pa.Schema) -> pa.Schema:
-    """Return a schema without metadata, at any depth; extension types become what they hold.
-
-    >>> inner = pa.struct([pa.field("b", pa.int8(), metadata={"by": "x"})])
-    >>> plain = without_metadata(pa.schema([pa.field("a", inner)], metadata={"by": "y"}))
-    >>> plain.metadata, plain.field("a").type.field("b").metadata
-    (None, None)
-    """
-    return pa.schema([_plain_field(field) for field in schema])
-
-
-def _plain_field(field: pa.Field) -> pa.Field:
-    return pa.field(field.name, _plain(field.type), nullable=field.nullable)
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    # The parameters of an extension type are metadata too, and may be free text.
-    if isinstance(kind, pa.BaseExtensionType):
-        return _plain(kind.storage_type)
-    if pa.types.is_struct(kind):
-        return pa.struct([_plain_field(kind.field(n)) for n in range(kind.num_fields)])
-    if pa.types.is_map(kind):
-        return pa.map_(
-            _plain_field(kind.key_field), _plain_field(kind.item_field), kind.keys_sorted
-        )
-    if pa.types.is_fixed_size_list(kind):
-        return pa.list_(_plain_field(kind.value_field), kind.list_size)
-    for name in ("list", "large_list", "list_view", "large_list_view"):
-        # An older pyarrow has no views.
-        if getattr(pa.types, f"is_{name}", pa.types.is_null)(kind) and kind.num_fields:
-            make = pa.list_ if name == "list" else getattr(pa, name)
-            return make(_plain_field(kind.value_field))
-    return kind
-
-
-def text_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the plain type of a text column; None if it holds something else."""
-    if pa.types.is_dictionary(kind):
-        return text_type(kind.value_type)
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return kind if is_text or pa.types.is_string_view(kind) else None
-
-
-def like(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Return a column in a type; dictionaries are built again, one for the whole column."""
-    if column.type == kind:
-        return column.unify_dictionaries() if pa.types.is_dictionary(kind) else column
-    return column.dictionary_encode().cast(kind)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from itertools import chain, compress, repeat
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,9 +22,11 @@ _NAME = re.compile(r"[^\W\d][\w.:/-]{0,39}")
 class Batch:
     """Some records: their texts, and what is needed to write them back.
 
-    `texts` holds the cells of the chosen columns, record by record; null and missing cells are
-    left out. `cells` says how many each record has, None that each has one. `position` is where
-    to start again after this batch. A repr shows no text.
+    `texts` holds the cells of the chosen columns, record by record; null, missing and empty cells
+    are left out. `cells` is None if every record has exactly one text; otherwise it says for each
+    of the `records` records how many it has, which may be none. `subjects` says for each record
+    whom it is about, None if no column was named for that. `position` is where to start again
+    after this batch. A repr shows no text and no subject.
     """
 
     texts: list[str] = field(repr=False)
@@ -32,17 +35,20 @@ class Batch:
     position: Position
     frame: Any = field(repr=False, default=None)
     cells: list[int] | None = None
+    subjects: list[str] | None = field(repr=False, default=None)
 
 
 class Reader(ABC):
     """One input, open.
 
-    `passed` names the other columns, which pass in clear. With jsonl it grows with the keys that
-    are met, as `skipped` grows with the broken records: read both after the last batch.
+    `passed` names the other columns, which pass in clear; that of the subject is one of them. With
+    jsonl it grows with the keys that are met, as `skipped` grows with the broken records: read both
+    after the last batch.
     """
 
     format: str
     columns: tuple[str, ...] = ()
+    subject: str | None = None
     passed: tuple[str, ...] = ()
     total_bytes: int | None = None
     skipped: int = 0
@@ -61,6 +67,31 @@ class Reader(ABC):
     def render(self, batch: Batch, texts: Sequence[str]) -> bytes:
         """Return the records of a batch with `texts` in the place of its texts."""
 
+    def without(self, batch: Batch, dropped: Collection[int]) -> Batch:
+        """Return a batch without some of its records, which are counted from 0.
+
+        The others are rendered as they would have been. A record goes with the line end behind it,
+        and an empty line, which is no record, stays.
+        """
+        gone = set(dropped)
+        kept = [at not in gone for at in range(batch.records)]
+        if kept.count(False) < len(gone):
+            raise ValueError(f"a batch of {batch.records} records can't lose one it doesn't have")
+        sizes = [1] * batch.records if batch.cells is None else batch.cells
+        each = chain.from_iterable(map(repeat, kept, sizes))
+        return replace(
+            batch,
+            texts=list(compress(batch.texts, each)),
+            records=sum(kept),
+            frame=self._thin(batch.frame, kept),
+            cells=uneven(compress(sizes, kept)),
+            subjects=None if batch.subjects is None else list(compress(batch.subjects, kept)),
+        )
+
+    @abstractmethod
+    def _thin(self, frame: Any, kept: Sequence[bool]) -> Any:
+        """Return the frame of a batch with the records that are kept."""
+
     def finish(self, part: Path, final: Path) -> bool:
         """Turn the rendered bytes in `part` into the file `final`, if the format needs it."""
         del part, final
@@ -78,7 +109,15 @@ class Reader(ABC):
 
     def settings(self) -> Position:
         """Return the choices that a position depends on."""
-        return {"format": self.format, "columns": list(self.columns)}
+        return {
+            "format": self.format,
+            "columns": list(self.columns),
+            "subject_column": self.subject,
+        }
+
+    def needed(self) -> tuple[str, ...]:
+        """Return the columns that the input must have."""
+        return self.columns if self.subject is None else (*self.columns, self.subject)
 
     def check_start(self, start: Position | None) -> None:
         """Refuse a position that was made with other choices."""
@@ -96,6 +135,29 @@ def check_texts(batch: Batch, texts: Sequence[str]) -> None:
     """Refuse a batch that comes back with more or fewer texts than it left with."""
     if len(texts) != len(batch.texts):
         raise ValueError(f"{len(batch.texts)} texts were read and {len(texts)} came back")
+
+
+def uneven(sizes: Iterable[int]) -> list[int] | None:
+    """Return how many texts each record has; None if each has one.
+
+    >>> uneven([1, 1]), uneven([1, 0])
+    (None, [1, 0])
+    """
+    listed = list(sizes)
+    return None if listed.count(1) == len(listed) else listed
+
+
+def no_subject(source: str, place: str, column: str) -> InputError:
+    """Say which record isn't about anyone."""
+    return InputError(
+        f"{source}: {place} has no subject in column {column!r}; give it one, or leave such "
+        "records out with --on-error skip"
+    )
+
+
+def named_twice(source: str, column: str) -> InputError:
+    """Say that a column's name leaves open which one is meant."""
+    return InputError(f"{source}: two columns are called {column!r}; rename one")
 
 
 def missing_column(source: str, column: str, names: Sequence[str]) -> InputError:

@@ -140,7 +140,9 @@ class Source:
             start = error.start
         if self._skip_broken and len(self._newline) == 1:
             lines = [self._decode_line(line) for line in data.split(self._newline)]
-            return "\n".join(line for line in lines if line is not None)
+            # The end of a line that is left out goes with it, and no other.
+            last = lines.pop() or ""
+            return "".join(line + "\n" for line in lines if line is not None) + last
         line = self.line + data[:start].count(self._newline)
         # Raised here, outside the handler, so that the bytes don't travel with the exception.
         raise InputError(

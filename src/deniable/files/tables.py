@@ -9,10 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, compress
+from typing import Any
 
 from deniable.errors import InputError
-from deniable.files.reader import Batch, Position, check_texts, missing_column
+from deniable.files.reader import (
+    Batch,
+    Position,
+    check_texts,
+    missing_column,
+    named_twice,
+    no_subject,
+    uneven,
+)
 from deniable.files.source import Source
 from deniable.files.textual import TextReader
 
@@ -73,8 +82,15 @@ class Dialect:
 class TableReader(TextReader):
     """Reads records by the header's column names."""
 
-    def __init__(self, format_: str, lines: Source, columns: Sequence[str], on_error: str) -> None:
-        super().__init__(format_, lines, columns, on_error)
+    def __init__(
+        self,
+        format_: str,
+        lines: Source,
+        columns: Sequence[str],
+        on_error: str,
+        subject: str | None = None,
+    ) -> None:
+        super().__init__(format_, lines, columns, on_error, subject)
         self._tail = ""
         self._added_end = False
         self._read_header()
@@ -108,13 +124,18 @@ class TableReader(TextReader):
         dialect = self._dialect
         fields = re.findall(f"({dialect.field})(?:{dialect.delimiter}|{_END})", header)
         names = [dialect.unquote(field) for field in fields]
-        for column in self.columns:
+        needed = self.needed()
+        for column in needed:
             if column not in names:
                 raise missing_column(self.source, column, names)
         self.passed = tuple(name for name in names if name not in self.columns)
-        cells = [at for at, name in enumerate(names) if name in self.columns]
+        cells = [at for at, name in enumerate(names) if name in needed]
         self._several = len(cells) > 1
         self._width = len(names)
+        if self.subject is not None:
+            if names.count(self.subject) > 1:
+                raise named_twice(self.source, self.subject)
+            self._subject_at = 2 * cells.index(names.index(self.subject)) + 1
         self._rows = dialect.rows(len(names), cells)
 
     def resume(self, start: Position | None) -> None:
@@ -138,14 +159,39 @@ class TableReader(TextReader):
             if ended and text and not text.endswith("\n"):
                 text, self._added_end = text + "\n", True
             rows, rest = self._parse(text, ended)
+            subjects = None if self.subject is None else self._take_subjects(rows)
             self._lines.line += text.count("\n") - rest.count("\n")
             if rows:
-                cells = chain.from_iterable(row[1:-2:2] for row in rows)
-                texts = [self._dialect.unquote(cell) for cell in cells if cell]
-                empty = sum(row[0] in _EMPTY for row in rows)
-                sizes = [sum(map(bool, row[1:-2:2])) for row in rows] if self._several else None
-                yield self._batch(texts, len(rows) - empty, (rows, ended), rest, sizes)
+                yield self._of_rows(rows, rest, subjects)
             text = rest
+
+    def _of_rows(self, rows: list[tuple[str, ...]], rest: str, subjects: list[str] | None) -> Batch:
+        cells = chain.from_iterable(row[1:-2:2] for row in rows)
+        texts = [self._dialect.unquote(cell) for cell in cells if cell]
+        records = len(rows) - sum(row[0] in _EMPTY for row in rows)
+        sizes = None
+        if self._several or len(texts) < records:
+            sizes = uneven(sum(map(bool, row[1:-2:2])) for row in rows if row[0] not in _EMPTY)
+        return self._batch(texts, records, (rows, self._added_end), rest, sizes, subjects)
+
+    def _take_subjects(self, rows: list[tuple[str, ...]]) -> list[str]:
+        """Return whom each record is about; its cell joins what is clear on both sides of it."""
+        cell, subjects, kept = self._subject_at, [], []
+        for at, row in enumerate(rows):
+            if row[0] in _EMPTY:
+                kept.append(row)
+                continue
+            subject = self._dialect.unquote(row[cell])
+            if subject.strip():
+                subjects.append(subject)
+                clear = "".join(row[cell - 1 : cell + 2])
+                kept.append((*row[: cell - 1], clear, *row[cell + 2 :]))
+            elif not self._skips:
+                raise no_subject(self.source, f"line {self._line(rows, at)}", str(self.subject))
+            else:
+                self._leave_out(rows, at)
+        rows[:] = kept
+        return subjects
 
     def _parse(self, text: str, ended: bool) -> tuple[list[tuple[str, ...]], str]:
         """Return the whole records of a block, and the unfinished one at its end."""
@@ -163,8 +209,9 @@ class TableReader(TextReader):
             others.pop()
         else:
             rest = ""
-        for at in others:
-            rows[at] = self._other(rows, at)
+        fresh = [self._other(rows, at) for at in others]
+        for at, row in zip(others, fresh, strict=True):
+            rows[at] = row
         return [row for row in rows if row], rest
 
     def _refuse_merged(self, rows: list[tuple[str, ...]]) -> None:
@@ -184,8 +231,14 @@ class TableReader(TextReader):
         # What follows an unclosed quote may be many records, which one skip can't stand for.
         if not self._skips or (at == len(rows) - 1 and self._dialect.open_ended(rows[at][-1])):
             raise self._broken(rows, at)
-        self.skipped += 1
+        self._leave_out(rows, at)
         return ()
+
+    def _leave_out(self, rows: list[tuple[str, ...]], at: int) -> None:
+        """Count a record that is skipped, and whose line end goes with it."""
+        self.skipped += 1
+        if at == len(rows) - 1:
+            self._added_end = False
 
     def _broken(self, rows: list[tuple[str, ...]], at: int) -> InputError:
         text = rows[at][-1]
@@ -198,16 +251,19 @@ class TableReader(TextReader):
         return self._problem(rows, at, problem)
 
     def _problem(self, rows: list[tuple[str, ...]], at: int, problem: str) -> InputError:
-        line = self._lines.line + sum("".join(row).count("\n") for row in rows[:at])
+        line = self._line(rows, at)
         hint = "; if quotes are ordinary characters here, use --format tsv-plain"
         return InputError(
             f"{self.source}: line {line} {problem}" + (hint if self.format == "tsv" else "")
         )
 
+    def _line(self, rows: list[tuple[str, ...]], at: int) -> int:
+        return self._lines.line + sum("".join(row).count("\n") for row in rows[:at])
+
     def render(self, batch: Batch, texts: Sequence[str]) -> bytes:
         """Return the records with the new cells."""
         check_texts(batch, texts)
-        rows, last = batch.frame
+        rows, end_added = batch.frame
         fresh, write = iter(texts), self._dialect.write
         pieces: list[str] = []
         for row in rows:
@@ -215,4 +271,10 @@ class TableReader(TextReader):
                 pieces += clear, write(next(fresh)) if cell else ""
             pieces.append(row[-2])
         text = "".join(pieces)
-        return self._encode(text[:-1] if last and self._added_end else text)
+        return self._encode(text[:-1] if end_added else text)
+
+    def _thin(self, frame: Any, kept: Sequence[bool]) -> Any:
+        rows, end_added = frame
+        record = iter(kept)
+        stays = [row[0] in _EMPTY or next(record) for row in rows]
+        return list(compress(rows, stays)), end_added and stays[-1]

@@ -12,9 +12,17 @@ from deniable.files.source import Source
 class TextReader(Reader):
     """A reader over lines of text."""
 
-    def __init__(self, format_: str, lines: Source, columns: Sequence[str], on_error: str) -> None:
+    def __init__(
+        self,
+        format_: str,
+        lines: Source,
+        columns: Sequence[str],
+        on_error: str,
+        subject: str | None = None,
+    ) -> None:
         self.format = format_
         self.columns = tuple(columns)
+        self.subject = subject
         self.source = lines.name
         self.total_bytes = lines.total_bytes
         self._lines = lines
@@ -50,6 +58,7 @@ class TextReader(Reader):
         frame: object,
         rest: str = "",
         cells: list[int] | None = None,
+        subjects: list[str] | None = None,
     ) -> Batch:
         """Build a batch that ends `rest` before the place the source has reached."""
         self._count_broken()
@@ -60,7 +69,7 @@ class TextReader(Reader):
             "line": self._lines.line,
             "skipped": self.skipped,
         }
-        return Batch(texts, records, self._lines.progress(), position, frame, cells)
+        return Batch(texts, records, self._lines.progress(), position, frame, cells, subjects)
 
     def _count_broken(self) -> None:
         """Add the lines that weren't even text; called after the last batch too."""

@@ -77,16 +77,17 @@ class Cost:
         return cls(1, inf, inf, inf, mu * mu / 2.0, mu * mu)
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(*(a + b for a, b in zip(self._sums(), other._sums(), strict=True)))
+        sums = [a + b for a, b in zip(self._sums(), other._sums(), strict=True)]
+        return Cost(self.count + other.count, *sums)
 
     def __mul__(self, times: int) -> Cost:
         if times < 0:
             raise ParameterError(f"a number of releases can't be negative, got {times}")
-        return Cost(*(one * times for one in self._sums())) if times else Cost()
+        # Nothing at all, even of what is infinite.
+        return Cost(self.count * times, *(one * times for one in self._sums())) if times else Cost()
 
-    def _sums(self) -> tuple[int, float, float, float, float, float, float, float]:
+    def _sums(self) -> tuple[float, ...]:
         return (
-            self.count,
             self.epsilon,
             self.squares,
             self.drift,

@@ -14,7 +14,6 @@ from math import inf, isfinite
 
 from deniable.budget import numerical, paper
 from deniable.budget.cost import Cost
-from deniable.budget.gaussian import epsilon_of
 from deniable.budget.release import Approximate, Composition, Gaussian
 from deniable.errors import ParameterError
 

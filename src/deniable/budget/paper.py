@@ -15,7 +15,7 @@ never decide anything.
 
 from __future__ import annotations
 
-from math import expm1, inf, log, log1p, sqrt
+from math import expm1, inf, lgamma, log, log1p, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +52,7 @@ def renyi(composition: Composition, delta: float) -> float:
 
 def _curve(release: Gaussian) -> Floats:
     """Lemma 2, and Lemma 4 if it is sampled."""
-    rdp: Floats = ORDERS * release.mu**2 / 2.0
+    rdp: Floats = np.asarray(ORDERS * (release.mu**2 / 2.0), dtype=np.float64)
     if release.sample_rate == 1.0:
         return rdp
     return np.array([_sampled(release, int(order)) for order in ORDERS])
@@ -91,10 +91,12 @@ def clt_as_printed(composition: Composition, delta: float) -> float:
         return inf
     squares, done = 0.0, 0
     for one, count in steps:
-        t = np.arange(done + 1, done + count + 1)
-        squares += float(np.log1p(one.mu**2 / (one.sample_rate**2 * t)).sum())
+        a = (one.mu / one.sample_rate) ** 2
+        # ln of the product of (t + a) / t.
+        squares += lgamma(done + count + 1 + a) - lgamma(done + 1 + a)
+        squares -= lgamma(done + count + 1) - lgamma(done + 1)
         done += count
-    return epsilon_of(delta, sqrt(squares))
+    return epsilon_of(delta, sqrt(max(0.0, squares)))
 
 
 def _at(composition: Composition, delta: float) -> list[tuple[float, int]]:

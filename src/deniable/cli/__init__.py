@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from deniable.cli.account import account
 from deniable.cli.certify import certify
 from deniable.cli.mechanisms import mechanisms, presets
 from deniable.cli.sanitize import sanitize
@@ -55,7 +56,7 @@ def deniable() -> None:
     """
 
 
-for _command in (sanitize, mechanisms, presets, certify, space, verify):
+for _command in (sanitize, mechanisms, presets, certify, account, space, verify):
     deniable.add_command(_command)
 
 

@@ -9,10 +9,13 @@
     |-- CertificateError         a certificate can't be read
     |-- NoTableError             a mechanism of continuous noise has no table of probabilities
     |-- MissingExtraError        an optional part isn't installed; carries the install line
+    |-- LedgerError              a ledger can't be opened, isn't one, or doesn't fit the call
+    |   `-- LedgerDownError      its database doesn't answer; a run that it broke can be resumed
     `-- PromiseError             a promise doesn't hold, or a budget refuses; exit code 1
+        `-- BudgetError          a subject's budget refuses; carries subject, spent, asked, budget
 
 No message ever carries private text: it names the file, the line, the column and the size, never
-the content.
+the content. A refusal names the subject, because that is what it is about.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ class DeniableError(Exception):
     """The root of the tree."""
 
     exit_code = 2
+    # Whether a broken run is worth going on with once the cause is mended outside of it.
+    resumable = False
 
 
 class ParameterError(DeniableError, ValueError):
@@ -66,7 +71,35 @@ class MissingExtraError(DeniableError, ImportError):
         self.extra = extra
 
 
+class LedgerError(DeniableError):
+    """A ledger can't be opened, isn't one, or doesn't fit the call."""
+
+
+class LedgerDownError(LedgerError):
+    """A ledger's database doesn't answer."""
+
+    resumable = True
+
+
 class PromiseError(DeniableError):
     """A promise doesn't hold, or a budget refuses."""
 
     exit_code = 1
+
+
+class BudgetError(PromiseError):
+    """A subject's budget refuses a record."""
+
+    resumable = True
+
+    def __init__(self, subject: str, spent: float, asked: float, budget: float) -> None:
+        super().__init__(
+            f"the budget of {subject!r} refuses: {spent:.6g} of epsilon {budget:.6g} is spent, and "
+            f"with the {asked:.6g} that is asked for it would be exceeded; raise it with `deniable "
+            "ledger set-budget`, or leave such records out with --on-refusal skip"
+        )
+        self.subject, self.spent, self.asked, self.budget = subject, spent, asked, budget
+
+    def __reduce__(self) -> tuple[type[BudgetError], tuple[str, float, float, float]]:
+        """Survive the way from a worker process."""
+        return BudgetError, (self.subject, self.spent, self.asked, self.budget)

@@ -8,7 +8,7 @@ paper.py        what Mo (2022) states, each marked as a bound or an approximatio
 methods.py      all of these by name; the best valid one
 
 >>> from deniable.budget import Pure, account
->>> [found.method.name for found in account({Pure(1.0): 3}, 1e-5) if found.best]
+>>> [found.method.name for found in account({Pure(1.0): 3}, 0.0) if found.best]
 ['basic']
 """
 

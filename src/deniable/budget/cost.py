@@ -14,12 +14,14 @@ All bounds say: everything together is (epsilon, delta)-private, for the delta t
 Releases of which only (epsilon, delta) is known stand beside the rest: both their sums are added.
 
     >>> hundred = Cost.pure(1.0, spread=1.0) * 100
-    >>> hundred.best(1e-5)
-    Spent(epsilon=33.95..., delta=1e-05, method='zcdp')
+    >>> epsilon, _, method = hundred.best(1e-5)
+    >>> method, round(epsilon, 2)
+    ('zcdp', 35.07)
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, log, sqrt, tanh
 from typing import NamedTuple
@@ -28,6 +30,9 @@ import numpy as np
 
 from deniable.budget.gaussian import epsilon_of, mu_of_pure
 from deniable.errors import ParameterError
+
+# The first of equals is chosen: the simplest.
+CLOSED_FORMS = ("basic", "advanced", "zcdp", "gdp")
 
 
 class Spent(NamedTuple):
@@ -80,6 +85,12 @@ class Cost:
         sums = [a + b for a, b in zip(self._sums(), other._sums(), strict=True)]
         return Cost(self.count + other.count, *sums)
 
+    def __sub__(self, other: Cost) -> Cost:
+        """Return what was spent since; what was infinite then or now stays so."""
+        pairs = zip(self._sums(), other._sums(), strict=True)
+        sums = [a - b if isfinite(b) else inf for a, b in pairs]
+        return Cost(self.count - other.count, *(max(0.0, one) for one in sums))
+
     def __mul__(self, times: int) -> Cost:
         if times < 0:
             raise ParameterError(f"a number of releases can't be negative, got {times}")
@@ -118,11 +129,11 @@ class Cost:
         rest = delta - self.delta_beside
         return self._beside(epsilon_of(rest, sqrt(self.mu_squares)), delta)
 
-    def best(self, delta: float) -> Spent:
+    def best(self, delta: float, names: Sequence[str] = CLOSED_FORMS) -> Spent:
         """Return the least epsilon that holds at this delta, and which method shows it."""
         if not 0.0 <= delta < 1.0:
             raise ParameterError(f"delta must be at least 0 and below 1, got {delta}")
-        found = {name: getattr(self, name)(delta) for name in CLOSED_FORMS}
+        found = {name: getattr(self, name)(delta) for name in names}
         name = min(found, key=found.__getitem__)
         return Spent(found[name], self.delta_beside if name == "basic" else delta, name)
 
@@ -132,10 +143,6 @@ class Cost:
             return 0.0
         enough = delta - self.delta_beside >= needs
         return epsilon + self.epsilon_beside if enough else inf
-
-
-# The first of equals is chosen: the simplest.
-CLOSED_FORMS = ("basic", "advanced", "zcdp", "gdp")
 
 
 def epsilon_of_rho(rho: float, delta: float) -> float:

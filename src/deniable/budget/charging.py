@@ -1,0 +1,169 @@
+"""Charging: what the records of one call ask for, against what their subjects may spend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, insert
+
+from deniable.budget.cost import Cost
+from deniable.budget.database import now
+from deniable.budget.limits import Budget, epsilon_at
+from deniable.budget.queries import (
+    Charge,
+    Part,
+    last_charges,
+    limits_of,
+    paid_for,
+    spent_within,
+    total_of,
+)
+from deniable.budget.release import Release
+from deniable.budget.schema import CHARGES
+from deniable.errors import BudgetError, LedgerError
+
+# Clocks of one machine are set back a little now and then; more is a fault.
+CLOCK_SLIP = 5.0
+NOTHING = Part(0, 0)
+
+
+class Rate(NamedTuple):
+    """What one draw costs, as a row of the ledger keeps it."""
+
+    epsilon: float
+    delta: float = 0.0
+    rho: float = 0.0
+    mechanism: str = ""
+    relation: str = ""
+
+    @classmethod
+    def of(cls, release: Release, mechanism: str = "", relation: str = "") -> Rate:
+        """Return the rate of a release."""
+        cost = release.cost()
+        if cost.delta_beside:
+            return cls(cost.epsilon_beside, cost.delta_beside, 0.0, mechanism, relation)
+        return cls(cost.epsilon, 0.0, cost.rho, mechanism, relation)
+
+    def cost(self, draws: int) -> Cost:
+        """Return what so many draws cost."""
+        if not draws:
+            return Cost()
+        if self.delta:
+            beside = (self.epsilon * draws, self.delta * draws)
+            return Cost(draws, epsilon_beside=beside[0], delta_beside=beside[1])
+        return Cost(draws, epsilon=self.epsilon * draws, rho=self.rho * draws)
+
+
+class Run(NamedTuple):
+    """Which part of which run pays: the same part never pays twice."""
+
+    name: str
+    part: int
+
+
+class Counter:
+    """Counts what is asked for, subject by subject, and writes one charge for each."""
+
+    def __init__(
+        self, connection: Connection, subjects: Sequence[str], rate: Rate, run: Run
+    ) -> None:
+        self._connection, self._rate, self._run = connection, rate, run
+        self._last = last_charges(connection, subjects)
+        self._at = _time_after(now(connection), self._last)
+        self._limits = limits_of(connection, subjects)
+        self._spent = spent_within(connection, self._last, self._limits, self._at)
+        self._paid = paid_for(connection, *run)
+        self._taken: dict[str, Part] = {}
+        self.refused: BudgetError | None = None
+
+    def take(self, subject: str, draws: int, records: int = 1) -> bool:
+        """Take the draws of some records if the budget allows all of them; say whether it does."""
+        taken = self._taken.get(subject, NOTHING)
+        asked = self._rate.cost(self._unpaid(subject, taken.draws + draws))
+        budget = self._limits.of(subject)
+        if asked.count and budget and not budget.allows(self._spent.get(subject, Cost()) + asked):
+            return False
+        self._taken[subject] = Part(taken.records + records, taken.draws + draws)
+        return True
+
+    def clear(self) -> None:
+        """Put everything back."""
+        self._taken = {}
+
+    def refuse(self, subject: str, draws: int) -> None:
+        """Remember the first refusal, as it will be said."""
+        budget = self._limits.of(subject) or Budget(0.0)
+        taken = self._rate.cost(self._unpaid(subject, self._taken.get(subject, NOTHING).draws))
+        spent = epsilon_at(self._spent.get(subject, Cost()) + taken, budget.delta)
+        asked = epsilon_at(self._rate.cost(draws), budget.delta)
+        self.refused = self.refused or BudgetError(subject, spent, asked, budget.epsilon)
+
+    def _unpaid(self, subject: str, draws: int) -> int:
+        return max(0, draws - self._paid.get(subject, NOTHING).draws)
+
+    def write(self) -> None:
+        """Add one charge for each subject that has to pay."""
+        rows = [self._row(subject) for subject in self._taken if self._has_to_pay(subject)]
+        if rows:
+            self._connection.execute(insert(CHARGES), rows)
+
+    def _has_to_pay(self, subject: str) -> bool:
+        return subject not in self._paid or self._unpaid(subject, self._taken[subject].draws) > 0
+
+    def _row(self, subject: str) -> dict[str, Any]:
+        taken, last = self._taken[subject], self._last.get(subject)
+        draws = self._unpaid(subject, taken.draws)
+        records = max(0, taken.records - self._paid.get(subject, NOTHING).records)
+        total = (Cost() if last is None else total_of(last)) + self._rate.cost(draws)
+        return {
+            "subject": subject,
+            "number": 1 if last is None else last.number + 1,
+            "at": self._at,
+            "run": self._run.name,
+            "part": self._run.part,
+            **self._rate._asdict(),
+            "records": records,
+            "draws": draws,
+            "total_records": records + (0 if last is None else last.total_records),
+            "total_draws": total.count,
+            "total_epsilon": total.epsilon,
+            "total_rho": total.rho,
+            "total_epsilon_beside": total.epsilon_beside,
+            "total_delta_beside": total.delta_beside,
+        }
+
+
+def accept(
+    counter: Counter, subjects: Sequence[str], draws: Sequence[int], *, stop: bool
+) -> list[bool]:
+    """Take records where budgets allow, in order; with `stop` none after the first refusal."""
+    if _fit_whole(counter, subjects, draws):
+        return [True] * len(subjects)
+    counter.clear()
+    accepted = []
+    for subject, count in zip(subjects, draws, strict=True):
+        held = stop and counter.refused is not None
+        accepted.append(not held and counter.take(subject, count))
+        if not (held or accepted[-1]):
+            counter.refuse(subject, count)
+    return accepted
+
+
+def _fit_whole(counter: Counter, subjects: Sequence[str], draws: Sequence[int]) -> bool:
+    """Take all, a subject at a time; false if a budget doesn't allow that."""
+    sums: dict[str, list[int]] = {}
+    for subject, count in zip(subjects, draws, strict=True):
+        sums.setdefault(subject, []).append(count)
+    return all(counter.take(one, sum(counts), len(counts)) for one, counts in sums.items())
+
+
+def _time_after(at: float, last: Mapping[str, Charge]) -> float:
+    """Return the time of a charge: never before the subjects' last ones."""
+    newest = max((row.at for row in last.values()), default=at)
+    if newest - at > CLOCK_SLIP:
+        raise LedgerError(
+            f"the clock is {newest - at:,.0f} s behind the ledger's last charge: set it right; "
+            "periods of budgets depend on it"
+        )
+    return max(at, newest)

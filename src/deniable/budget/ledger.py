@@ -1,0 +1,171 @@
+"""The ledger: what every subject has been charged, kept in SQL, and the budget that is enforced.
+
+A charge and its refusal are one transaction in which the subjects are locked: what is spent is
+read, compared with the budget, and the charge is added, or nothing is. Only then is anything
+sampled. A process that is killed in between has paid for what it never showed: too much is charged
+then, never too little, and a run that is resumed doesn't pay for the same part again.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, Ledger(f"{folder}/ledger.db") as ledger:
+    ...     ledger.set_budget(Budget(5.0))
+    ...     paid = [ledger.charge(["ann"], [3], Rate(1.0), Run("example", part)) for part in (0, 1)]
+    ...     [one.accepted for one in paid], ledger.balances()[0].epsilon
+    ([[True], [False]], 3.0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from sqlalchemy import Connection, insert, select
+
+from deniable.budget.charging import Counter, Rate, Run, accept
+from deniable.budget.cost import Cost
+from deniable.budget.database import lock, lock_all, now, open_engine, reported
+from deniable.budget.limits import Budget, epsilon_at
+from deniable.budget.queries import Charge, limits_of, newest_charges, spent_within
+from deniable.budget.schema import BUDGETS, CHARGES
+from deniable.errors import BudgetError, LedgerError
+
+LONGEST_NAME = 1000
+
+
+@dataclass(frozen=True)
+class Paid:
+    """Which records were accepted, and the first refusal."""
+
+    accepted: list[bool]
+    refused: BudgetError | None = None
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What a subject has spent, and may spend."""
+
+    subject: str
+    records: int
+    cost: Cost
+    budget: Budget | None
+
+    @property
+    def epsilon(self) -> float:
+        """What is spent, at the budget's delta."""
+        return epsilon_at(self.cost, self.delta)
+
+    @property
+    def delta(self) -> float:
+        """The delta at which epsilon is stated."""
+        return self.cost.delta_beside if self.budget is None else self.budget.delta
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the balance as plain data."""
+        budget = self.budget
+        return {
+            "subject": self.subject,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "charges": self.records,
+            "draws": self.cost.count,
+            "budget": None if budget is None else budget.epsilon,
+            "budget_delta": None if budget is None else budget.delta,
+            "period": None if budget is None else budget.period,
+        }
+
+
+class Ledger:
+    """A ledger, open. A context manager: leave it to close the database."""
+
+    def __init__(self, place: str | Path) -> None:
+        self.place = str(place)
+        self._engine = open_engine(place)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Ledger of {self._engine.dialect.name}>"
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """All or nothing; an error of the database is one line."""
+        with reported(self._engine.url), self._engine.begin() as connection:
+            yield connection
+
+    def charge(
+        self,
+        subjects: Sequence[str],
+        draws: Sequence[int],
+        rate: Rate,
+        run: Run,
+        *,
+        stop: bool = False,
+    ) -> Paid:
+        """Charge each record's subject for its draws, in order, where its budget allows.
+
+        With `stop` nothing is charged after the first refusal.
+        """
+        named = list(dict.fromkeys(subjects))
+        for subject in named:
+            check_subject(subject)
+        with self.transaction() as connection:
+            lock(connection, named)
+            counter = Counter(connection, named, rate, run)
+            accepted = accept(counter, subjects, draws, stop=stop)
+            counter.write()
+        return Paid(accepted, counter.refused)
+
+    def set_budget(self, budget: Budget, subject: str | None = None) -> None:
+        """Set what a subject may spend, or everyone who has no budget of his own."""
+        if subject is not None:
+            check_subject(subject)
+        with self.transaction() as connection:
+            # Whoever charges sees it wholly or not at all, and times are in the right order.
+            lock_all(connection)
+            row = {"subject": subject, "at": now(connection), **vars(budget)}
+            connection.execute(insert(BUDGETS), row)
+
+    def balances(self, subject: str | None = None) -> list[Balance]:
+        """Return what everyone has spent (or one subject), within the period of their budgets."""
+        with self.transaction() as connection:
+            rows = connection.execute(newest_charges(subject))
+            last, at = {row.subject: row for row in rows}, now(connection)
+            limits = limits_of(connection)
+            spent = spent_within(connection, last, limits, at)
+            return [
+                Balance(name, row.total_records, spent[name], limits.of(name))
+                for name, row in last.items()
+            ]
+
+    def charges(self) -> Iterator[Charge]:
+        """Yield every charge, subject by subject, in order."""
+        query = select(CHARGES).order_by(CHARGES.c.subject, CHARGES.c.number)
+        with self.transaction() as connection:
+            yield from connection.execution_options(yield_per=10_000).execute(query)
+
+
+def check_subject(subject: object) -> None:
+    """Refuse what can't name a subject; never say what it was."""
+    if not isinstance(subject, str) or not subject.strip():
+        raise LedgerError("a subject is a name that is not empty")
+    if len(subject) > LONGEST_NAME or not _storable(subject):
+        raise LedgerError(
+            f"a subject's name has at most {LONGEST_NAME:,} characters, all of them real ones"
+        )
+
+
+def _storable(text: str) -> bool:
+    try:
+        return "\0" not in text and bool(text.encode("utf-8"))
+    except UnicodeEncodeError:
+        return False

@@ -81,7 +81,9 @@ def public_objects(sanitizer: Sanitizer) -> Iterator[Any]:
     """Yield everything that a debugger or a log may print."""
     out = sanitizer.sanitize(TEXT)
     texts, tally = sanitizer.sanitize_texts([TEXT, "red"])
-    drawn = sanitizer.plan.replace(TEXT.split(" "), sanitizer.chooser, whole())
+    decided = sanitizer.plan.decide(TEXT.split(" "), whole())
+    drawn = sanitizer.plan.draw(decided, sanitizer.chooser)
+    yield from (decided, sanitizer.prepare([TEXT]))
     yield from (sanitizer, sanitizer.kernel, sanitizer.mechanism, sanitizer.guarantee)
     yield from (sanitizer.space, sanitizer.policy, sanitizer.plan, drawn, sanitizer.chooser)
     yield from (out, out.certificate, out.tokens, texts, tally, tally.to_dict())
@@ -130,6 +132,7 @@ class Failing:
 def raised() -> Iterator[BaseException]:
     """Yield the error of every path on which private text is at hand."""
     sanitizer = Sanitizer("santext", 1.0, space=space())
+    decided = sanitizer.plan.decide(TEXT.split(" "), whole())
     secret: Any = SECRETS[0].encode()
     listed: Any = [TEXT]
     for call in (
@@ -139,7 +142,7 @@ def raised() -> Iterator[BaseException]:
         lambda: list(sanitizer.sanitize_many(TEXT)),
         lambda: list(sanitizer.sanitize_many([TEXT, secret])),
         lambda: sanitizer.sanitize_column(listed),
-        lambda: sanitizer.plan.replace(TEXT.split(" "), EachToken(Failing(), 3), whole()),
+        lambda: sanitizer.plan.draw(decided, EachToken(Failing(), 3)),
     ):
         with pytest.raises((DeniableError, RuntimeError)) as caught:
             call()
@@ -266,7 +269,7 @@ def test_a_crash_says_where_and_never_what(tmp_path: Path, monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise KeyError(TEXT)
 
-    monkeypatch.setattr(Plan, "replace", fail)
+    monkeypatch.setattr(Plan, "draw", fail)
     said = io.StringIO()
     arguments = ["sanitize", str(tmp_path / "a.txt"), "--space", str(toy_space(tmp_path))]
     with contextlib.redirect_stderr(said):

@@ -7,7 +7,7 @@ other token is the number -1 - slot of its remembered `Decision`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from threading import Lock
@@ -25,6 +25,7 @@ from deniable.strategy import Chooser
 from deniable.tally import OS_ENTROPY, Tally
 from deniable.text import apply_case
 
+Bools = npt.NDArray[np.bool_]
 # "" writes a word as the space has it.
 CASES = ("", "title", "upper", "lower")
 # Decisions are remembered for this many different tokens; then the memory starts anew.
@@ -42,12 +43,24 @@ class Replacement(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Decided:
+    """The numbers of some tokens and what they mean, before anything is drawn for them."""
+
+    tokens: list[str] = field(repr=False)
+    codes: Ids = field(repr=False)
+    # A plan that starts its memory anew makes a new list, so this one stays valid.
+    decisions: list[Decision] = field(repr=False)
+    # The record of each token, and how many records there are.
+    records: Ids = field(repr=False)
+    count: int
+
+
+@dataclass(frozen=True)
 class Drawn:
     """The numbers of some tokens, what they mean, and what is written for each."""
 
     codes: Ids = field(repr=False)
     texts: list[str] = field(repr=False)
-    # A plan that starts its memory anew makes a new list, so this one stays valid.
     decisions: list[Decision] = field(repr=False)
     randomness: str = ""
 
@@ -90,16 +103,20 @@ class Plan(dict[str, int]):
         self[token] = code
         return code
 
-    def replace(self, tokens: list[str], chooser: Chooser, ends: Ids) -> Drawn:
-        """Decide, draw and write every token of records that end at `ends`."""
+    def decide(self, tokens: list[str], ends: Ids) -> Decided:
+        """Decide every token of records that end at `ends`."""
         codes, decisions = self._decide(tokens)
+        return Decided(tokens, codes, decisions, _records(ends, len(tokens)), len(ends))
+
+    def draw(self, decided: Decided, chooser: Chooser) -> Drawn:
+        """Draw and write every token."""
+        tokens, codes, records = decided.tokens, decided.codes, decided.records
         texts = np.empty(len(tokens), dtype=object)
         plain, rest = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
-        slots = [decisions[-1 - code] for code in codes[rest]]
+        slots = [decided.decisions[-1 - code] for code in codes[rest]]
         other = [i for i, decision in zip(rest.tolist(), slots, strict=True) if decision.is_drawn]
         cases, ids = np.divmod(codes[plain], self._count)
         others = np.array([d.word for d in slots if d.is_drawn], dtype=np.int64)
-        records = _records(ends, len(tokens))
         # One call for all, so that a word has one draw in a record however it is written there.
         places = np.concatenate([plain, np.array(other, dtype=np.int64)])
         drawn = chooser.draw(np.concatenate([ids, others]), records[places])
@@ -111,7 +128,16 @@ class Plan(dict[str, int]):
             texts[rest] = self._write(slots, iter(drawn[len(plain) :].tolist()), uniform)
         # Either seeded part makes the whole seeded.
         label = chooser.label if chooser.label != OS_ENTROPY else randomness().label
-        return Drawn(codes, texts.tolist(), decisions, label)
+        return Drawn(codes, texts.tolist(), decided.decisions, label)
+
+    def charged(self, decided: Decided) -> tuple[Ids, Ids]:
+        """Return record and word of everything that is paid for, in the order of the records."""
+        words, _, charged = self._words(_Slots(decided.codes, decided.decisions))
+        records, words = decided.records[charged], words[charged]
+        if self._strategy == "token":
+            return records, words
+        pairs = np.unique(records * self._count + words)
+        return pairs // self._count, pairs % self._count
 
     def _decide(self, tokens: list[str]) -> tuple[Ids, list[Decision]]:
         """Return the number of each token, and the decisions that the negative ones stand for."""
@@ -147,29 +173,31 @@ class Plan(dict[str, int]):
         case, word = divmod(code, self._count)
         return Decision("draw", "word", word, CASES[case])
 
+    def _words(self, slots: _Slots) -> tuple[Ids, Bools, Bools]:
+        """Return each token's word, whether the mechanism draws for it, and whether it is paid for.
+
+        Words that the mechanism itself lets through are drawn, and nothing is promised for them.
+        """
+        words, plain = slots.codes % self._count, slots.plain
+        drawn = plain.copy()
+        words[~plain] = slots.of(lambda one: one.word)
+        drawn[~plain] = slots.of(lambda one: one.is_drawn).astype(np.bool_)
+        paid = drawn.copy()
+        paid[drawn] = ~self._exposed[words[drawn]]
+        return words, drawn, paid
+
     def tally(self, drawn: Drawn, ends: Ids) -> Tally:
         """Count the tokens of records that end at `ends`."""
         codes = drawn.codes
-        plain = codes >= 0
-        from_kernel, charged = plain.copy(), plain.copy()
-        charged[plain] = ~self._exposed[codes[plain] % self._count]
-        seen: Counter[str] = Counter(word=int(plain.sum()))
-        slots, inverse, times = np.unique(codes[~plain], return_inverse=True, return_counts=True)
-        decisions = [drawn.decisions[-1 - slot] for slot in slots.tolist()]
-        for decision, count in zip(decisions, times.tolist(), strict=True):
+        slots = _Slots(codes, drawn.decisions)
+        words, from_kernel, charged = self._words(slots)
+        seen: Counter[str] = Counter(word=int(slots.plain.sum()))
+        for decision, count in zip(slots.decisions, slots.times.tolist(), strict=True):
             for key in decision.counted:
                 seen[key] += count
-        drawn_slots = np.array([d.is_drawn for d in decisions], dtype=np.bool_)
-        hidden = [d.is_drawn and not self._exposed[d.word] for d in decisions]
-        from_kernel[~plain] = drawn_slots[inverse]
-        charged[~plain] = np.array(hidden, dtype=np.bool_)[inverse]
         # Cases 1 and 2 (title, upper) are patterns that the output repeats.
-        seen["case pattern"] += int(np.isin(codes[plain] // self._count, (1, 2)).sum())
-        free = np.array([d.action == "uniform" for d in decisions], dtype=np.bool_)
-        uniform = times[free].sum()
-        of_slot = np.array([d.word for d in decisions], dtype=np.int64)
-        words = codes % self._count
-        words[~plain] = of_slot[inverse]
+        seen["case pattern"] += int(np.isin(codes[slots.plain] // self._count, (1, 2)).sum())
+        uniform = int(slots.of(lambda one: one.action == "uniform").sum())
         each, different = self._charges(words, charged, ends)
         return Tally(
             records=len(ends),
@@ -179,13 +207,11 @@ class Plan(dict[str, int]):
             exposed=int((from_kernel & ~charged).sum()),
             randomness=drawn.randomness,
             seen=+seen,
-            repeated=int(charged.sum() + uniform) if self._strategy != "token" else 0,
+            repeated=int(charged.sum()) + uniform if self._strategy != "token" else 0,
             different=different,
         )
 
-    def _charges(
-        self, words: Ids, charged: npt.NDArray[np.bool_], ends: Ids
-    ) -> tuple[Ids, set[int] | None]:
+    def _charges(self, words: Ids, charged: Bools, ends: Ids) -> tuple[Ids, set[int] | None]:
         """Return what each record is charged for, and which words the data set is charged for."""
         records = _records(ends, len(words))[charged]
         if self._strategy != "token":
@@ -214,6 +240,21 @@ class Plan(dict[str, int]):
             found.append(Replacement(start, end, decision.kind, decision.action, text))
             start = end
         return tuple(found)
+
+
+class _Slots:
+    """The tokens that are no plain words, each different decision among them once."""
+
+    def __init__(self, codes: Ids, decisions: list[Decision]) -> None:
+        self.codes, self.plain = codes, codes >= 0
+        slots, self._inverse, self.times = np.unique(
+            codes[~self.plain], return_inverse=True, return_counts=True
+        )
+        self.decisions = [decisions[-1 - slot] for slot in slots.tolist()]
+
+    def of(self, what: Callable[[Decision], int]) -> Ids:
+        """Return something about the decision of each of these tokens."""
+        return np.array([what(one) for one in self.decisions], dtype=np.int64)[self._inverse]
 
 
 def _records(ends: Ids, tokens: int) -> Ids:

@@ -8,7 +8,7 @@ are no plain words of the space (numbers, masks, clitics, unknown words) are few
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -20,7 +20,7 @@ from deniable.errors import ParameterError
 from deniable.guarantee import Guarantee
 from deniable.kernels.dense import DenseKernel
 from deniable.mechanism import Kernel, Mechanism, mechanism
-from deniable.plan import Plan, Replacement
+from deniable.plan import Decided, Plan, Replacement
 from deniable.policy import Policy
 from deniable.presets import DEFAULT, PRESETS, Preset
 from deniable.sampling import Ids
@@ -33,6 +33,16 @@ from deniable.text import split
 # Texts are gathered until a batch has this many characters (or the iterable ends).
 BATCH_CHARACTERS = 1_000_000
 BATCH_TEXTS = 10_000
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A batch, split and decided: gap, token, gap, ..., gap for each text, or for all joined."""
+
+    pieces: list[list[str]] = field(repr=False)
+    decided: Decided = field(repr=False)
+    ends: Ids
+    texts: int
 
 
 @dataclass(frozen=True)
@@ -111,46 +121,50 @@ class Sanitizer:
 
         `cells` says how many texts each record has; without it every text is a record.
         """
+        return self.finish(self.prepare(texts, cells))
+
+    def prepare(self, texts: Sequence[str], cells: Sequence[int] | None = None) -> Prepared:
+        """Split and decide a batch of texts; nothing is drawn yet."""
         joined = "\n".join(map(_checked, texts))
         if joined.count("\n") == len(texts) - 1 and self.plan.keeps_gaps:
-            return self._joined(joined, cells)
-        pieces = [split(text) for text in texts]
-        ends = np.cumsum([len(piece) // 2 for piece in pieces], dtype=np.int64)
-        tokens = list(chain.from_iterable(p[1::2] for p in pieces))
+            # Texts of one line each: no token holds or spans a newline.
+            pieces = [split(joined)]
+            gaps = pieces[0][::2]
+            breaks = [i for i, gap in enumerate(gaps) if "\n" in gap]
+            last = [i for i in breaks for _ in range(gaps[i].count("\n"))] + [len(gaps) - 1]
+            ends = np.array(last, dtype=np.int64)
+        else:
+            pieces = [split(text) for text in texts]
+            ends = np.cumsum([len(piece) // 2 for piece in pieces], dtype=np.int64)
+        tokens = list(chain.from_iterable(piece[1::2] for piece in pieces))
         records = _ends_of_records(ends, cells)
-        drawn = self.plan.replace(tokens, self.chooser, records)
-        tally = self.plan.tally(drawn, records)
+        return Prepared(pieces, self.plan.decide(tokens, records), records, len(texts))
+
+    def finish(self, prepared: Prepared, chooser: Chooser | None = None) -> tuple[list[str], Tally]:
+        """Draw and write what was prepared."""
+        pieces, ends = prepared.pieces, prepared.ends
+        drawn = self.plan.draw(prepared.decided, chooser or self.chooser)
+        tally = self.plan.tally(drawn, ends)
         self.plan.count_gaps(tally, chain.from_iterable(piece[::2] for piece in pieces))
         start = 0
-        for piece, end in zip(pieces, ends.tolist(), strict=True):
+        for piece in pieces:
+            end = start + len(piece) // 2
             piece[1::2] = drawn.texts[start:end]
             piece[::2] = self.plan.gaps(piece[::2])
             start = end
-        return ["".join(piece) for piece in pieces], tally
-
-    def _joined(self, joined: str, cells: Sequence[int] | None) -> tuple[list[str], Tally]:
-        """Sanitize texts of one line each, joined by newlines: no token holds or spans one."""
-        piece = split(joined)
-        gaps = piece[::2]
-        tokens = piece[1::2]
-        breaks = [i for i, gap in enumerate(gaps) if "\n" in gap]
-        last = [i for i in breaks for _ in range(gaps[i].count("\n"))] + [len(tokens)]
-        ends = _ends_of_records(np.array(last, dtype=np.int64), cells)
-        drawn = self.plan.replace(tokens, self.chooser, ends)
-        tally = self.plan.tally(drawn, ends)
-        self.plan.count_gaps(tally, gaps)
+        if len(pieces) == prepared.texts:
+            return ["".join(piece) for piece in pieces], tally
         # The newlines between the texts are not theirs.
-        tally.seen.subtract({"white space": len(last) - 1})
+        tally.seen.subtract({"white space": prepared.texts - 1})
         tally.seen = +tally.seen
-        piece[1::2] = drawn.texts
-        return "".join(piece).split("\n"), tally
+        return "".join(pieces[0]).split("\n"), tally
 
     def _batch(self, texts: Sequence[str]) -> Iterator[Sanitized]:
         """Sanitize a batch and keep the texts apart, each with a certificate of its own."""
         pieces = [split(_checked(text)) for text in texts]
         ends = np.cumsum([len(piece) // 2 for piece in pieces], dtype=np.int64)
         tokens = list(chain.from_iterable(p[1::2] for p in pieces))
-        drawn = self.plan.replace(tokens, self.chooser, ends)
+        drawn = self.plan.draw(self.plan.decide(tokens, ends), self.chooser)
         start = 0
         for piece in pieces:
             part = drawn.part(start, start + len(piece) // 2)

@@ -6,30 +6,31 @@ grow with the file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from operator import attrgetter
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
 from deniable.certificate import Certificate
-from deniable.errors import InputError, ParameterError
+from deniable.errors import BudgetError, DeniableError, InputError, ParameterError
 from deniable.files import Batch, Reader, Writer, find_checkpoint, open_reader, open_writer
 from deniable.mechanism import Mechanism
 from deniable.policy import Policy
-from deniable.sanitizer import Sanitizer
+from deniable.sanitizer import Done, Sanitizer
 from deniable.space import Space
-from deniable.strategy import Chooser
+from deniable.strategy import SUBJECT, Chooser
 from deniable.tally import Tally
 from deniable.workers import Workers
 
-Done = tuple[Batch, list[str], Tally]
-Task = tuple[list[str], list[int] | None]
+# The texts of a batch, its cells, its subjects, and which part of the run it is.
+Task = tuple[list[str], list[int] | None, list[str] | None, int]
 NOT_KEPT = "nothing was kept: --strategy dataset can't be gone on with, start anew"
 GO_ON = "nothing was written, and the same command with --resume goes on after what was done of it"
 Watcher = Callable[[Batch, Tally], None]
+Refused = Callable[[Mapping[int, BudgetError]], None]
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,9 @@ class Job:
     on_error: Literal["stop", "skip"] = "stop"
     resume: bool = False
     workers: int = 1
+    subject: str | None = None
+    subject_column: str | None = None
+    on_refusal: Literal["stop", "skip"] = "stop"
 
 
 def run(
@@ -70,11 +74,13 @@ def run(
     watch: Watcher,
     opened: Callable[[], None] = lambda: None,
     certified: Callable[[Certificate], None] = lambda _: None,
+    refused: Refused = lambda _: None,
 ) -> Certificate:
     """Sanitize a file and return its certificate; the target appears whole or not at all.
 
     `opened` is called once input and output are open, before anything is sanitized; `certified`
-    with the certificate before the output appears, which it doesn't if the call fails.
+    with the certificate before the output appears, which it doesn't if the call fails; `refused`
+    with what refused records that were left out.
     """
     if job.resume and sanitizer.strategy == "dataset":
         raise ParameterError(
@@ -96,21 +102,54 @@ def run(
         encoding=job.encoding,
         on_error=job.on_error,
         start=start,
+        subject=job.subject_column,
     )
     with reader, _open_writer(job, reader, fingerprint) as writer, _kept(writer, sanitizer, job):
-        tally = Tally.from_dict(writer.saved) if writer.saved else Tally()
+        progress = _progress(writer.saved, sanitizer)
         opened()
-        for batch, texts, part in _sanitized(sanitizer, choice, reader, job.workers):
-            part.records = batch.records
-            tally.add(part)
-            tally.skipped = reader.skipped
-            writer.write(batch, texts, tally.to_dict())
-            watch(batch, part)
-        tally.skipped = reader.skipped
-        found = sanitizer.certificate(tally, reader.passed)
+        for batch, done in _sanitized(sanitizer, choice, job, reader, progress):
+            rest = reader.without(batch, done.refused) if done.refused else batch
+            done.tally.records = rest.records
+            done.tally.refused = len(done.refused)
+            progress.add(done.tally, reader.skipped)
+            writer.write(rest, done.texts, progress.to_dict())
+            watch(batch, done.tally)
+            refused(done.refused)
+        progress.tally.skipped = reader.skipped
+        found = sanitizer.certificate(progress.tally, reader.passed)
         certified(found)
         writer.commit()
     return found
+
+
+@dataclass
+class _Progress:
+    """How far a run has come: what is counted, how many batches are written, under which name
+    they were paid for."""
+
+    tally: Tally
+    parts: int = 0
+    run: str | None = None
+
+    def add(self, part: Tally, skipped: int) -> None:
+        """Add a batch."""
+        self.tally.add(part)
+        self.tally.skipped = skipped
+        self.parts += 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data, for the journal."""
+        return {"tally": self.tally.to_dict(), "parts": self.parts, "run": self.run}
+
+
+def _progress(saved: Mapping[str, Any] | None, sanitizer: Sanitizer) -> _Progress:
+    """Go on where a broken run stopped; what it has paid for isn't paid for again."""
+    purse = sanitizer.purse
+    if not saved:
+        return _Progress(Tally(), run=None if purse is None else purse.run)
+    if purse is not None and saved["run"] is not None:
+        purse.run = saved["run"]
+    return _Progress(Tally.from_dict(saved["tally"]), saved["parts"], saved["run"])
 
 
 @contextmanager
@@ -123,9 +162,13 @@ def _kept(writer: Writer, sanitizer: Sanitizer, job: Job) -> Iterator[None]:
             # The codebook ends with this process.
             writer.discard()
             error.add_note(NOT_KEPT)
-        elif "-" not in (job.source, job.target):
+        elif "-" not in (job.source, job.target) and _may_go_on(error):
             error.add_note(GO_ON)
         raise
+
+
+def _may_go_on(error: BaseException) -> bool:
+    return error.resumable if isinstance(error, DeniableError) else True
 
 
 def _fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
@@ -136,6 +179,8 @@ def _fingerprint(sanitizer: Sanitizer) -> dict[str, Any]:
         "space": sanitizer.space.hash,
         "policy": sanitizer.policy.to_dict(),
         "strategy": sanitizer.strategy,
+        "ledger": None if sanitizer.purse is None else sanitizer.purse.ledger.name,
+        "subject": sanitizer.subject,
     }
 
 
@@ -144,36 +189,58 @@ def _open_writer(job: Job, reader: Reader, fingerprint: dict[str, Any]) -> Write
 
 
 def _sanitized(
-    sanitizer: Sanitizer, choice: SpaceChoice, reader: Reader, workers: int
-) -> Iterator[Done]:
-    if workers > 1:
-        yield from _in_processes(sanitizer, choice, reader, workers)
+    sanitizer: Sanitizer, choice: SpaceChoice, job: Job, reader: Reader, progress: _Progress
+) -> Iterator[tuple[Batch, Done]]:
+    parts = count(progress.parts)
+
+    def task(batch: Batch) -> Task:
+        return batch.texts, batch.cells, _subjects(batch, sanitizer), next(parts)
+
+    stop = job.on_refusal == "stop"
+    if job.workers > 1:
+        prepare = _prepare(sanitizer, choice, stop=stop)
+        with Workers(job.workers, prepare) as pool:
+            yield from pool.in_order(reader.batches(), task)
         return
     for batch in reader.batches():
-        texts, tally = sanitizer.sanitize_texts(batch.texts, batch.cells)
-        yield batch, texts, tally
+        yield batch, sanitizer.sanitize_records(*task(batch), stop=stop)
 
 
-def _in_processes(
-    sanitizer: Sanitizer, choice: SpaceChoice, reader: Reader, workers: int
-) -> Iterator[Done]:
-    """Hand batches to processes that each bind the mechanism for themselves."""
+def _subjects(batch: Batch, sanitizer: Sanitizer) -> list[str] | None:
+    """Return the subject of each record: its own, or the one of the whole file."""
+    if batch.subjects is not None or sanitizer.subject is None:
+        return batch.subjects
+    return [sanitizer.subject] * batch.records
+
+
+def _prepare(
+    sanitizer: Sanitizer, choice: SpaceChoice, *, stop: bool
+) -> Callable[[], Callable[[Task], Done]]:
+    """Return what a worker process calls once: it binds the mechanism for itself."""
     settings = (sanitizer.mechanism, sanitizer.policy, sanitizer.strategy)
     # One codebook for all, or a word would have a draw in each process.
     shared = sanitizer.chooser if sanitizer.strategy == "dataset" else None
-    prepare = partial(_texts_sanitizer, choice, *settings, shared)
-    with Workers(workers, prepare) as pool:
-        for batch, (texts, tally) in pool.in_order(reader.batches(), attrgetter("texts", "cells")):
-            yield batch, texts, tally
+    purse = None if sanitizer.purse is None else sanitizer.purse.choice
+    return partial(_records_sanitizer, choice, *settings, shared, purse, stop)
 
 
-def _texts_sanitizer(
+def _records_sanitizer(
     choice: SpaceChoice,
     mechanism: Mechanism,
     policy: Policy,
     strategy: str,
     shared: Chooser | None,
-) -> Callable[[Task], tuple[list[str], Tally]]:
-    made = Sanitizer(mechanism, space=choice.load(), policy=policy, strategy=strategy)
+    purse: Mapping[str, Any] | None,
+    stop: bool,
+) -> Callable[[Task], Done]:
+    remembered = strategy == SUBJECT
+    made = Sanitizer(
+        mechanism,
+        space=choice.load(),
+        policy=policy,
+        strategy="token" if remembered else strategy,
+        remember=remembered,
+        **(purse or {}),
+    )
     made.chooser = shared or made.chooser
-    return lambda task: made.sanitize_texts(*task)
+    return lambda task: made.sanitize_records(*task, stop=stop)

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
-from typing import Any
+from itertools import chain, count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from deniable.batches import batches, checked, ends_of_records, without
 from deniable.certificate import Certificate
-from deniable.errors import ParameterError
+from deniable.errors import BudgetError, ParameterError
 from deniable.guarantee import Guarantee
 from deniable.kernels.dense import DenseKernel
 from deniable.mechanism import Kernel, Mechanism, mechanism
@@ -26,13 +28,14 @@ from deniable.presets import DEFAULT, PRESETS, Preset
 from deniable.sampling import Ids
 from deniable.space import Space
 from deniable.stock import Stock
-from deniable.strategy import Chooser, chooser, restated
+from deniable.strategy import SUBJECT, Chooser, Source, chooser, restated
 from deniable.tally import Tally
 from deniable.text import split
 
-# Texts are gathered until a batch has this many characters (or the iterable ends).
-BATCH_CHARACTERS = 1_000_000
-BATCH_TEXTS = 10_000
+if TYPE_CHECKING:
+    from deniable.budget.ledger import Ledger
+    from deniable.budget.limits import Budget
+    from deniable.budget.purse import Purse
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,14 @@ class Prepared:
     decided: Decided = field(repr=False)
     ends: Ids
     texts: int
+
+
+class Done(NamedTuple):
+    """A batch, sanitized: its texts, their counts, and what refused some of its records."""
+
+    texts: list[str]
+    tally: Tally
+    refused: dict[int, BudgetError]
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,9 @@ class Sanitizer:
 
     `strategy` says how often one word is drawn: for each token, or once for each record (text) or
     for the whole data set (all that one Sanitizer gets to see); see strategy.py.
+    With a `ledger` (a file, a database URL or a Ledger) every text is charged to `subject` before
+    anything is drawn, and a BudgetError refuses what is beyond the `budget`. With `remember` a word
+    of the subject is drawn once and for ever, under a `key` ($DENIABLE_KEY if not given).
     Without a mechanism the preset `balanced` is used; `Sanitizer(preset="strict")` names another,
     and an epsilon or parameters given beside it replace the preset's own.
     """
@@ -82,6 +96,12 @@ class Sanitizer:
         policy: Policy | None = None,
         preset: str | None = None,
         strategy: str = "token",
+        ledger: Ledger | str | Path | None = None,
+        subject: str | None = None,
+        budget: Budget | float | None = None,
+        remember: bool = False,
+        key: bytes | None = None,
+        run: str | None = None,
         **parameters: Any,
     ) -> None:
         chosen = _preset(preset, mechanism)
@@ -91,9 +111,19 @@ class Sanitizer:
         self.policy = policy if policy is not None else chosen.policy if chosen else Policy()
         self.mechanism = _make(mechanism, epsilon, parameters)
         self.kernel: Kernel = self.mechanism.bind(self.space)
-        self.strategy = strategy
-        source = Stock(self.kernel) if isinstance(self.kernel, DenseKernel) else self.kernel
-        self.chooser: Chooser = chooser(strategy, source, len(self.space))
+        self.strategy = _remembering(strategy) if remember else strategy
+        stocked = isinstance(self.kernel, DenseKernel)
+        self.source: Source = Stock(self.kernel) if stocked else self.kernel
+        self.chooser: Chooser = chooser(self.strategy, self.source, len(self.space))
+        self.subject = subject
+        self.purse: Purse | None = None
+        if ledger is not None:
+            from deniable.budget.purse import open_purse  # noqa: PLC0415 (SQL only if it is used)
+
+            self.purse = open_purse(self, ledger, budget=budget, key=key, run=run)
+        elif (subject, budget, remember) != (None, None, False):
+            raise ParameterError("subject, budget and remember need a ledger to be kept in")
+        self._parts = count()
 
     @property
     def guarantee(self) -> Guarantee:
@@ -111,7 +141,7 @@ class Sanitizer:
 
     def sanitize_many(self, texts: Iterable[str]) -> Iterator[Sanitized]:
         """Sanitize any iterable of texts, in order and in constant memory."""
-        for batch in _batches(texts):
+        for batch in batches(texts):
             yield from self._batch(batch)
 
     def sanitize_texts(
@@ -121,11 +151,50 @@ class Sanitizer:
 
         `cells` says how many texts each record has; without it every text is a record.
         """
-        return self.finish(self.prepare(texts, cells))
+        records = len(texts) if cells is None else len(cells)
+        done = self.sanitize_records(texts, cells, self._subjects(records), next(self._parts))
+        return done.texts, done.tally
+
+    def sanitize_records(
+        self,
+        texts: Sequence[str],
+        cells: Sequence[int] | None,
+        subjects: Sequence[str] | None,
+        part: int,
+        *,
+        stop: bool = True,
+    ) -> Done:
+        """Sanitize a batch whose records are about these subjects; `part` of a run pays once.
+
+        Without `stop`, records that a budget refuses are left out.
+        """
+        prepared = self.prepare(texts, cells)
+        if self.purse is None or subjects is None:
+            return Done(*self.finish(prepared, self.chooser), {})
+        paid = self.purse.pay(self.plan, prepared.decided, subjects, part, stop=stop)
+        refused = {record: error for record, error in enumerate(paid) if error is not None}
+        if refused:
+            texts, cells = without(texts, cells, refused)
+            subjects = [one for record, one in enumerate(subjects) if record not in refused]
+            prepared = self.prepare(texts, cells)
+        return Done(*self.finish(prepared, self._chooser(subjects)), refused)
+
+    def _subjects(self, records: int) -> list[str] | None:
+        """Return the subject of each record, if there is a ledger to charge it."""
+        if self.purse is None:
+            return None
+        if self.subject is None:
+            raise ParameterError("a ledger charges a subject: Sanitizer(ledger=..., subject=...)")
+        return [self.subject] * records
+
+    def _chooser(self, subjects: Sequence[str] | None) -> Chooser:
+        if self.purse is None or subjects is None:
+            return self.chooser
+        return self.purse.chooser(self.source, len(self.space), subjects) or self.chooser
 
     def prepare(self, texts: Sequence[str], cells: Sequence[int] | None = None) -> Prepared:
         """Split and decide a batch of texts; nothing is drawn yet."""
-        joined = "\n".join(map(_checked, texts))
+        joined = "\n".join(map(checked, texts))
         if joined.count("\n") == len(texts) - 1 and self.plan.keeps_gaps:
             # Texts of one line each: no token holds or spans a newline.
             pieces = [split(joined)]
@@ -137,13 +206,13 @@ class Sanitizer:
             pieces = [split(text) for text in texts]
             ends = np.cumsum([len(piece) // 2 for piece in pieces], dtype=np.int64)
         tokens = list(chain.from_iterable(piece[1::2] for piece in pieces))
-        records = _ends_of_records(ends, cells)
+        records = ends_of_records(ends, cells)
         return Prepared(pieces, self.plan.decide(tokens, records), records, len(texts))
 
-    def finish(self, prepared: Prepared, chooser: Chooser | None = None) -> tuple[list[str], Tally]:
+    def finish(self, prepared: Prepared, chooser: Chooser) -> tuple[list[str], Tally]:
         """Draw and write what was prepared."""
         pieces, ends = prepared.pieces, prepared.ends
-        drawn = self.plan.draw(prepared.decided, chooser or self.chooser)
+        drawn = self.plan.draw(prepared.decided, chooser)
         tally = self.plan.tally(drawn, ends)
         self.plan.count_gaps(tally, chain.from_iterable(piece[::2] for piece in pieces))
         start = 0
@@ -161,10 +230,20 @@ class Sanitizer:
 
     def _batch(self, texts: Sequence[str]) -> Iterator[Sanitized]:
         """Sanitize a batch and keep the texts apart, each with a certificate of its own."""
-        pieces = [split(_checked(text)) for text in texts]
+        pieces = [split(checked(text)) for text in texts]
         ends = np.cumsum([len(piece) // 2 for piece in pieces], dtype=np.int64)
         tokens = list(chain.from_iterable(p[1::2] for p in pieces))
-        drawn = self.plan.draw(self.plan.decide(tokens, ends), self.chooser)
+        decided, subjects = self.plan.decide(tokens, ends), self._subjects(len(texts))
+        if self.purse is not None and subjects is not None:
+            try:
+                self.purse.pay(self.plan, decided, subjects, next(self._parts), stop=True)
+            except BudgetError:
+                if len(texts) == 1:
+                    raise
+                # Nothing was charged: those that come before the refused one still come.
+                yield from chain.from_iterable(self._batch([text]) for text in texts)
+                return
+        drawn = self.plan.draw(decided, self._chooser(subjects))
         start = 0
         for piece in pieces:
             part = drawn.part(start, start + len(piece) // 2)
@@ -210,30 +289,9 @@ def _make(
     return mechanism(str(chosen), **parameters)
 
 
-def _ends_of_records(ends: Ids, cells: Sequence[int] | None) -> Ids:
-    """Return where records end, from where texts end and how many each record has."""
-    if cells is None:
-        return ends
-    found: Ids = np.concatenate([[0], ends])[np.cumsum(cells, dtype=np.int64)]
-    return found
-
-
-def _checked(text: str) -> str:
-    if not isinstance(text, str):
-        raise ParameterError(f"a text must be a string, got {type(text).__name__}")
-    return text
-
-
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    if isinstance(texts, str):
-        raise ParameterError("sanitize_many needs an iterable of texts; one text: sanitize")
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        batch.append(text)
-        size += len(_checked(text))
-        if size >= BATCH_CHARACTERS or len(batch) >= BATCH_TEXTS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+def _remembering(strategy: str) -> str:
+    if strategy != "token":
+        raise ParameterError(
+            f"words that are remembered are drawn once for a subject: leave strategy {strategy} out"
+        )
+    return SUBJECT

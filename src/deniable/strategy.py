@@ -1,8 +1,9 @@
-"""Strategy: how often one word is drawn. The three of Mo (2022), for every mechanism.
+"""Strategy: how often one word is drawn. The three of Mo (2022), for every mechanism, and one more.
 
     token      every occurrence is drawn anew
     record     a word is drawn once for each record, and all its places there get that draw
     dataset    a word is drawn once for a whole run (or for the life of one Sanitizer)
+    subject    a word is drawn once for a person, in all runs that share a ledger (--remember)
 
 Fewer draws cost less: a record is charged for its different words, not for its tokens. But the
 output then shows which tokens are the same word, and in a whole data set how often each occurs:
@@ -28,12 +29,20 @@ from deniable.mechanism import check_choice
 from deniable.sampling import Ids, Randomness, randomness
 
 STRATEGIES = ("token", "record", "dataset")
+# Not for everyone to choose: it needs a ledger that remembers.
+SUBJECT = "subject"
 REPETITION = "repetition"
 REPEATS = {
     "record": "which tokens of a record are the same word can be seen",
     "dataset": "which tokens of all records are the same word, and how often, can be seen",
+    SUBJECT: "which tokens of a subject's records, of all times, are the same word can be seen",
 }
-UNITS = {"record": "different word of a record", "dataset": "different word of the data set"}
+UNITS = {
+    "record": "different word of a record",
+    "dataset": "different word of the data set",
+    SUBJECT: "different word of a subject",
+}
+PLACES = {"record": "record", "dataset": "data set", SUBJECT: "subject's records"}
 
 
 class Source(Protocol):
@@ -190,7 +199,7 @@ class Codebook:
 
 def chooser(strategy: str, source: Source, words: int) -> Chooser:
     """Return what chooses replacements under a strategy."""
-    check_choice("strategy", strategy, STRATEGIES)
+    check_choice("strategy", strategy, (*STRATEGIES, SUBJECT))
     if strategy == "dataset":
         return Codebook(source, words)
     return EachRecord(source, words) if strategy == "record" else EachToken(source, words)
@@ -200,10 +209,9 @@ def restated(guarantee: Guarantee, strategy: str) -> Guarantee:
     """Return what a mechanism's promise for a token says under a strategy."""
     if strategy not in UNITS:
         return guarantee
-    where = "record" if strategy == "record" else "data set"
     condition = (
-        f"neighbours differ in a word at all its places in the {where}, and repeat their words in "
-        "the same pattern"
+        f"neighbours differ in a word at all its places in the {PLACES[strategy]}, and repeat "
+        "their words in the same pattern"
     )
     return replace(
         guarantee,

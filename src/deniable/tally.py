@@ -25,6 +25,7 @@ class Tally:
     largest: int = 0
     exposed: int = 0
     skipped: int = 0
+    refused: int = 0
     randomness: str = ""
     seen: Counter[str] = field(default_factory=Counter)
     repeated: int = 0
@@ -38,6 +39,7 @@ class Tally:
         self.largest = max(self.largest, other.largest)
         self.exposed += other.exposed
         self.skipped += other.skipped
+        self.refused += other.refused
         # One seeded part makes the whole seeded.
         if not self.randomness or other.randomness not in ("", OS_ENTROPY):
             self.randomness = other.randomness

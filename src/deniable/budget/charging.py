@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, insert
@@ -62,6 +62,50 @@ class Run(NamedTuple):
     part: int
 
 
+class Asked:
+    """What records ask for: a subject and a number of draws for each."""
+
+    def __init__(self, subjects: Sequence[str], draws: Sequence[int]) -> None:
+        self.subjects, self.draws = subjects, draws
+
+    def whole(self) -> Iterator[tuple[str, int, int]]:
+        """Yield each subject with the draws and the number of all its records."""
+        sums: dict[str, list[int]] = {}
+        for subject, count in zip(self.subjects, self.draws, strict=True):
+            sums.setdefault(subject, []).append(count)
+        return ((subject, sum(counts), len(counts)) for subject, counts in sums.items())
+
+    def of(self, record: int) -> int:
+        """Return the draws of a record, after those that were taken before it."""
+        return self.draws[record]
+
+    def take(self, record: int) -> None:
+        """Take note that a record is paid for: here it changes nothing for the others."""
+
+
+class NewWords(Asked):
+    """Records that pay for those words only which no paid record of the subject has had."""
+
+    def __init__(self, subjects: Sequence[str], words: Sequence[frozenset[int]]) -> None:
+        self._words = words
+        had: dict[str, set[int]] = {}
+        draws = []
+        for subject, mine in zip(subjects, words, strict=True):
+            known = had.setdefault(subject, set())
+            draws.append(len(mine - known))
+            known |= mine
+        self._had: dict[str, set[int]] = {}
+        super().__init__(subjects, draws)
+
+    def of(self, record: int) -> int:
+        """Return how many words are new."""
+        return len(self._words[record] - self._had.get(self.subjects[record], set()))
+
+    def take(self, record: int) -> None:
+        """Let the record's words be known from now on."""
+        self._had.setdefault(self.subjects[record], set()).update(self._words[record])
+
+
 class Counter:
     """Counts what is asked for, subject by subject, and writes one charge for each."""
 
@@ -75,7 +119,6 @@ class Counter:
         self._spent = spent_within(connection, self._last, self._limits, self._at)
         self._paid = paid_for(connection, *run)
         self._taken: dict[str, Part] = {}
-        self.refused: BudgetError | None = None
 
     def take(self, subject: str, draws: int, records: int = 1) -> bool:
         """Take the draws of some records if the budget allows all of them; say whether it does."""
@@ -91,13 +134,13 @@ class Counter:
         """Put everything back."""
         self._taken = {}
 
-    def refuse(self, subject: str, draws: int) -> None:
-        """Remember the first refusal, as it will be said."""
+    def refusal(self, subject: str, draws: int) -> BudgetError:
+        """Say why so many draws more are refused."""
         budget = self._limits.of(subject) or Budget(0.0)
         taken = self._rate.cost(self._unpaid(subject, self._taken.get(subject, NOTHING).draws))
         spent = epsilon_at(self._spent.get(subject, Cost()) + taken, budget.delta)
         asked = epsilon_at(self._rate.cost(draws), budget.delta)
-        self.refused = self.refused or BudgetError(subject, spent, asked, budget.epsilon)
+        return BudgetError(subject, spent, asked, budget.epsilon)
 
     def _unpaid(self, subject: str, draws: int) -> int:
         return max(0, draws - self._paid.get(subject, NOTHING).draws)
@@ -134,28 +177,26 @@ class Counter:
         }
 
 
-def accept(
-    counter: Counter, subjects: Sequence[str], draws: Sequence[int], *, stop: bool
-) -> list[bool]:
-    """Take records where budgets allow, in order; with `stop` none after the first refusal."""
-    if _fit_whole(counter, subjects, draws):
-        return [True] * len(subjects)
+def accept(counter: Counter, asked: Asked, *, stop: bool) -> list[BudgetError | None]:
+    """Take records where budgets allow, in order; return what refused each of them, if anything.
+
+    With `stop` the first refusal is raised.
+    """
+    if all(counter.take(*one) for one in asked.whole()):
+        return [None] * len(asked.subjects)
     counter.clear()
-    accepted = []
-    for subject, count in zip(subjects, draws, strict=True):
-        held = stop and counter.refused is not None
-        accepted.append(not held and counter.take(subject, count))
-        if not (held or accepted[-1]):
-            counter.refuse(subject, count)
-    return accepted
+    return [_take(counter, asked, record, stop=stop) for record in range(len(asked.subjects))]
 
 
-def _fit_whole(counter: Counter, subjects: Sequence[str], draws: Sequence[int]) -> bool:
-    """Take all, a subject at a time; false if a budget doesn't allow that."""
-    sums: dict[str, list[int]] = {}
-    for subject, count in zip(subjects, draws, strict=True):
-        sums.setdefault(subject, []).append(count)
-    return all(counter.take(one, sum(counts), len(counts)) for one, counts in sums.items())
+def _take(counter: Counter, asked: Asked, record: int, *, stop: bool) -> BudgetError | None:
+    subject, draws = asked.subjects[record], asked.of(record)
+    if counter.take(subject, draws):
+        asked.take(record)
+        return None
+    refusal = counter.refusal(subject, draws)
+    if stop:
+        raise refusal
+    return refusal
 
 
 def _time_after(at: float, last: Mapping[str, Charge]) -> float:

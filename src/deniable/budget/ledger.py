@@ -8,14 +8,15 @@ then, never too little, and a run that is resumed doesn't pay for the same part 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, Ledger(f"{folder}/ledger.db") as ledger:
     ...     ledger.set_budget(Budget(5.0))
-    ...     paid = [ledger.charge(["ann"], [3], Rate(1.0), Run("example", part)) for part in (0, 1)]
-    ...     [one.accepted for one in paid], ledger.balances()[0].epsilon
-    ([[True], [False]], 3.0)
+    ...     three = Asked(["ann"], [3])
+    ...     refused = [ledger.charge(three, Rate(1.0), Run("example", part)) for part in (0, 1)]
+    ...     refused[0], refused[1][0].spent, ledger.balances()[0].epsilon
+    ([None], 3.0, 3.0)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,23 +24,15 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, insert, select
 
-from deniable.budget.charging import Counter, Rate, Run, accept
+from deniable.budget.charging import Asked, Counter, Rate, Run, accept
 from deniable.budget.cost import Cost
-from deniable.budget.database import lock, lock_all, now, open_engine, reported
+from deniable.budget.database import lock, lock_all, now, open_engine, reported, shown
 from deniable.budget.limits import Budget, epsilon_at
 from deniable.budget.queries import Charge, limits_of, newest_charges, spent_within
 from deniable.budget.schema import BUDGETS, CHARGES
 from deniable.errors import BudgetError, LedgerError
 
 LONGEST_NAME = 1000
-
-
-@dataclass(frozen=True)
-class Paid:
-    """Which records were accepted, and the first refusal."""
-
-    accepted: list[bool]
-    refused: BudgetError | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +89,11 @@ class Ledger:
         """Close every connection."""
         self._engine.dispose()
 
+    @property
+    def name(self) -> str:
+        """What messages call it; never with a password."""
+        return shown(self._engine.url)
+
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """All or nothing; an error of the database is one line."""
@@ -103,27 +101,22 @@ class Ledger:
             yield connection
 
     def charge(
-        self,
-        subjects: Sequence[str],
-        draws: Sequence[int],
-        rate: Rate,
-        run: Run,
-        *,
-        stop: bool = False,
-    ) -> Paid:
+        self, asked: Asked, rate: Rate, run: Run, *, stop: bool = False
+    ) -> list[BudgetError | None]:
         """Charge each record's subject for its draws, in order, where its budget allows.
 
-        With `stop` nothing is charged after the first refusal.
+        Return what refused each record: None if it is paid for. With `stop` a refusal is raised,
+        and nothing is charged.
         """
-        named = list(dict.fromkeys(subjects))
+        named = list(dict.fromkeys(asked.subjects))
         for subject in named:
             check_subject(subject)
         with self.transaction() as connection:
             lock(connection, named)
             counter = Counter(connection, named, rate, run)
-            accepted = accept(counter, subjects, draws, stop=stop)
+            accepted = accept(counter, asked, stop=stop)
             counter.write()
-        return Paid(accepted, counter.refused)
+        return accepted
 
     def set_budget(self, budget: Budget, subject: str | None = None) -> None:
         """Set what a subject may spend, or everyone who has no budget of his own."""
@@ -134,6 +127,13 @@ class Ledger:
             lock_all(connection)
             row = {"subject": subject, "at": now(connection), **vars(budget)}
             connection.execute(insert(BUDGETS), row)
+
+    def ensure_budget(self, budget: Budget) -> None:
+        """Make this the budget of everyone who has none of his own, unless it is already."""
+        with self.transaction() as connection:
+            same = limits_of(connection, []).get(None) == budget
+        if not same:
+            self.set_budget(budget)
 
     def balances(self, subject: str | None = None) -> list[Balance]:
         """Return what everyone has spent (or one subject), within the period of their budgets."""

@@ -88,7 +88,7 @@ def _run(arguments: list[str] | None) -> int:  # noqa: PLR0911 (one exit for eac
     except click.ClickException as error:
         return _say(" ".join(error.format_message().split()), 2)
     except DeniableError as error:
-        return _say(" ".join(str(error).split()), error.exit_code)
+        return _say(" ".join(str(error).split()) + _what_next(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort) as error:
         return _say(f"interrupted{_what_next(error)}", INTERRUPTED)
     except WorkerLostError as error:

@@ -53,7 +53,7 @@ class Writer(ABC):
         trace: TracebackType | None,
     ) -> None:
         # The input's or the call's fault would come again; a break or a crash may not.
-        if error is None or isinstance(error, DeniableError):
+        if error is None or (isinstance(error, DeniableError) and not error.resumable):
             self.discard()
         else:
             self.keep()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import version
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from deniable.budget.release import Pure
 from deniable.errors import CertificateError, DeniableError
 from deniable.guarantee import Guarantee
 from deniable.mechanism import Kernel
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from deniable.verification import Verification
 
 FORMAT = 1
+# With so small a chance to fail, composition is tighter.
+DELTA = 1e-6
+NEIGHBOURS = "texts of as many tokens and the same things in clear, any of the tokens changed"
 _TEXTS = ("mechanism", "randomness", "version", "strategy", "digest")
 COLUMN = "column "
 COPIES = "copies these tokens, or may"
@@ -46,6 +51,7 @@ class Certificate:
     randomness: str
     version: str
     strategy: str = "token"
+    subject: dict[str, Any] = field(default_factory=dict)
     format: int = FORMAT
     digest: str = field(default="")
 
@@ -61,8 +67,11 @@ class Certificate:
         tally: Tally,
         passed: Sequence[str] = (),
         strategy: str = "token",
+        subject: Mapping[str, Any] = MappingProxyType({}),
     ) -> Certificate:
-        """Certify what a tally counted; `passed` names the columns that went through in clear."""
+        """Certify what a tally counted; `passed` names the columns that went through in clear, and
+        `subject` says what a ledger has of those whom the text is about.
+        """
         guarantee = restated(kernel.guarantee, strategy)
         in_clear: dict[str, dict[str, Any]] = dict(policy.leaks(tally.seen))
         if strategy in REPEATS:
@@ -86,6 +95,7 @@ class Certificate:
             randomness=tally.randomness or randomness().label,
             version=version("deniable"),
             strategy=strategy,
+            subject=dict(subject),
         )
 
     def to_json(self, indent: int | None = 2) -> str:
@@ -144,13 +154,15 @@ class Certificate:
             f"{self.space['metric']}, diameter {self.space['diameter']:.4g}",
             f"promise     {promise.describe()}",
             *(f"reveals     {text}" for text in promise.reveals),
-            f"document    {drawn}: epsilon {document['epsilon']:.4g}, delta {document['delta']:g}",
+            f"document    {drawn}: {_spent(document)}",
         ]
         if document["records"] > 1:
             lines.append(
                 f"records     {document['records']:,}; the largest has "
-                f"{largest['tokens_charged']:,} tokens charged: epsilon {largest['epsilon']:.4g}"
+                f"{largest['tokens_charged']:,} tokens charged: {_spent(largest)}"
             )
+        if self.subject:
+            lines.append(f"subject     {_standing(self.subject)}")
         lines += [
             f"in clear    {name} ({entry['count']:,}): {entry['what']}"
             for name, entry in self.in_clear.items()
@@ -207,24 +219,50 @@ def describe_space(space: Space) -> dict[str, Any]:
     }
 
 
+def _spent(composed: Mapping[str, Any]) -> str:
+    """Say an epsilon without delta, and the one with it where that is less."""
+    said, best = f"epsilon {composed['epsilon']:.4g}", composed["with_delta"]
+    if composed["delta"]:
+        said += f" at delta {composed['delta']:g}"
+    if best["epsilon"] >= composed["epsilon"]:
+        return said
+    return f"{said}, or {best['epsilon']:.4g} at delta {best['delta']:g} ({best['method']})"
+
+
+def _standing(subject: Mapping[str, Any]) -> str:
+    """Say what the subjects have spent in all."""
+    most, budget = subject["largest"], subject["budget"]
+    count = subject["subjects"]
+    who = "its" if count == 1 else f"{count:,} of them; the most charged one's"
+    said = f"{who} total is epsilon {most['epsilon']:.4g} at delta {most['delta']:g}"
+    said += "" if budget is None else f" of {budget['epsilon']:g}"
+    return said + (f"; {subject['refused']:,} records refused" if subject["refused"] else "")
+
+
 def compose(guarantee: Guarantee, tally: Tally) -> dict[str, Any]:
     """Return the promise for everything that was counted, and for the largest record."""
-    whole, largest = guarantee.repeat(tally.charged), guarantee.repeat(tally.largest)
     return {
         "records": tally.records,
         "skipped": tally.skipped,
         "tokens": tally.tokens,
-        "tokens_charged": tally.charged,
-        "epsilon": whole.worst_epsilon,
-        "delta": whole.delta,
-        "largest_record": {
-            "tokens_charged": tally.largest,
-            "epsilon": largest.worst_epsilon,
-            "delta": largest.delta,
-        },
+        **_composed(guarantee, tally.charged),
+        "largest_record": _composed(guarantee, tally.largest),
         "covered_pairs": guarantee.relation.covered,
         "relation": guarantee.relation.kind,
+        "neighbours": NEIGHBOURS,
         "composition": "basic: the sum over tokens of epsilon x diameter",
+    }
+
+
+def _composed(guarantee: Guarantee, draws: int) -> dict[str, Any]:
+    """Return what so many draws promise together: without any delta, and with a small one."""
+    whole = guarantee.repeat(draws)
+    best = (Pure.of(guarantee).cost() * draws).best(DELTA)
+    return {
+        "tokens_charged": draws,
+        "epsilon": whole.worst_epsilon,
+        "delta": whole.delta,
+        "with_delta": best._asdict(),
     }
 
 

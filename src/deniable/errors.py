@@ -93,12 +93,18 @@ class BudgetError(PromiseError):
     resumable = True
 
     def __init__(self, subject: str, spent: float, asked: float, budget: float) -> None:
-        super().__init__(
-            f"the budget of {subject!r} refuses: {spent:.6g} of epsilon {budget:.6g} is spent, and "
-            f"with the {asked:.6g} that is asked for it would be exceeded; raise it with `deniable "
-            "ledger set-budget`, or leave such records out with --on-refusal skip"
-        )
         self.subject, self.spent, self.asked, self.budget = subject, spent, asked, budget
+        super().__init__(
+            f"{self.short()}; raise the budget with `deniable ledger set-budget`, or leave such "
+            "records out with --on-refusal skip"
+        )
+
+    def short(self) -> str:
+        """Say whom, how much, and of what."""
+        return (
+            f"the budget of {self.subject!r} refuses: of epsilon {self.budget:.6g} "
+            f"{self.spent:.6g} is spent, and {self.asked:.6g} is asked"
+        )
 
     def __reduce__(self) -> tuple[type[BudgetError], tuple[str, float, float, float]]:
         """Survive the way from a worker process."""

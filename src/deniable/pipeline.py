@@ -62,7 +62,6 @@ class Job:
     on_error: Literal["stop", "skip"] = "stop"
     resume: bool = False
     workers: int = 1
-    subject: str | None = None
     subject_column: str | None = None
     on_refusal: Literal["stop", "skip"] = "stop"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from deniable.errors import ParameterError
 from deniable.policy import Policy
 
 
@@ -58,3 +59,15 @@ _ALL = (
     ),
 )
 PRESETS: Mapping[str, Preset] = MappingProxyType({preset.name: preset for preset in _ALL})
+
+
+def chosen_preset(name: str | None, mechanism: object) -> Preset | None:
+    """Return the preset of that name (the default one without), or None beside a mechanism."""
+    if mechanism is not None:
+        if name is not None:
+            raise ParameterError("give a preset or a mechanism, not both")
+        return None
+    name = name or DEFAULT
+    if name not in PRESETS:
+        raise ParameterError(f"no preset {name!r}; there are: {', '.join(PRESETS)}")
+    return PRESETS[name]

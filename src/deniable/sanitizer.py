@@ -7,7 +7,7 @@ are no plain words of the space (numbers, masks, clitics, unknown words) are few
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, count
@@ -24,7 +24,7 @@ from deniable.kernels.dense import DenseKernel
 from deniable.mechanism import Kernel, Mechanism, mechanism
 from deniable.plan import Decided, Plan, Replacement
 from deniable.policy import Policy
-from deniable.presets import DEFAULT, PRESETS, Preset
+from deniable.presets import chosen_preset
 from deniable.sampling import Ids
 from deniable.space import Space
 from deniable.stock import Stock
@@ -104,7 +104,7 @@ class Sanitizer:
         run: str | None = None,
         **parameters: Any,
     ) -> None:
-        chosen = _preset(preset, mechanism)
+        chosen = chosen_preset(preset, mechanism)
         if chosen is not None:
             mechanism, parameters = chosen.mechanism, {**chosen.parameters, **parameters}
         self.space = Space.default() if space is None else space
@@ -244,6 +244,7 @@ class Sanitizer:
                 yield from chain.from_iterable(self._batch([text]) for text in texts)
                 return
         drawn = self.plan.draw(decided, self._chooser(subjects))
+        standing = {} if self.purse is None else self.purse.standing()
         start = 0
         for piece in pieces:
             part = drawn.part(start, start + len(piece) // 2)
@@ -253,28 +254,24 @@ class Sanitizer:
             replaced = self.plan.replacements(piece, part)
             piece[1::2] = part.texts
             piece[::2] = self.plan.gaps(piece[::2])
-            yield Sanitized("".join(piece), replaced, self.certificate(tally))
+            yield Sanitized("".join(piece), replaced, self.certificate(tally, (), standing))
 
-    def certificate(self, tally: Tally, passed: Sequence[str] = ()) -> Certificate:
+    def certificate(
+        self,
+        tally: Tally,
+        passed: Sequence[str] = (),
+        standing: Mapping[str, Any] | None = None,
+    ) -> Certificate:
         """Return the certificate of all that a tally counted; `passed` are columns in clear."""
-        return Certificate.build(self.kernel, self.policy, tally, passed, self.strategy)
+        if standing is None:
+            standing = {} if self.purse is None else self.purse.standing(tally.refused)
+        return Certificate.build(self.kernel, self.policy, tally, passed, self.strategy, standing)
 
     def sanitize_column(self, column: Any) -> Any:
         """Sanitize a pandas Series, or a pyarrow Array or ChunkedArray; nulls stay null."""
         from deniable.columns import sanitize_column  # noqa: PLC0415 (pandas only if it is used)
 
         return sanitize_column(self, column)
-
-
-def _preset(name: str | None, chosen: object) -> Preset | None:
-    if chosen is not None:
-        if name is not None:
-            raise ParameterError("give a preset or a mechanism, not both")
-        return None
-    name = name or DEFAULT
-    if name not in PRESETS:
-        raise ParameterError(f"no preset {name!r}; there are: {', '.join(PRESETS)}")
-    return PRESETS[name]
 
 
 def _make(

@@ -62,6 +62,12 @@ def open_engine(place: str | Path) -> Engine:
     return engine
 
 
+def exists(place: str) -> bool:
+    """Whether there is a ledger to look at; a server is asked when it is opened."""
+    url = _url(place)
+    return url.get_backend_name() != "sqlite" or Path(str(url.database)).is_file()
+
+
 def _url(place: str) -> URL:
     if "://" not in place:
         if not place:

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,7 +29,7 @@ from deniable.budget.charging import Asked, Counter, Rate, Run, accept
 from deniable.budget.cost import Cost
 from deniable.budget.database import lock, lock_all, now, open_engine, reported, shown
 from deniable.budget.limits import Budget, epsilon_at
-from deniable.budget.queries import Charge, limits_of, newest_charges, spent_within
+from deniable.budget.queries import BudgetRow, Charge, limits_of, newest_charges, spent_within
 from deniable.budget.schema import BUDGETS, CHARGES
 from deniable.errors import BudgetError, LedgerError
 
@@ -50,16 +51,30 @@ class Balance:
         return epsilon_at(self.cost, self.delta)
 
     @property
+    def share(self) -> float:
+        """How much of the budget is spent; the epsilon itself where there is none."""
+        if self.budget is None:
+            return self.epsilon
+        return self.epsilon / self.budget.epsilon if self.budget.epsilon else inf
+
+    @property
     def delta(self) -> float:
         """The delta at which epsilon is stated."""
         return self.cost.delta_beside if self.budget is None else self.budget.delta
+
+    def standing(self) -> dict[str, Any]:
+        """Return what a certificate says: never whose balance it is."""
+        budget = None if self.budget is None else asdict(self.budget)
+        largest = {"draws": self.cost.count, "epsilon": self.epsilon, "delta": self.delta}
+        return {"largest": largest, "budget": budget}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the balance as plain data."""
         budget = self.budget
         return {
             "subject": self.subject,
-            "epsilon": self.epsilon,
+            # JSON knows no infinity: noise that is Gaussian has no epsilon without a delta.
+            "epsilon": self.epsilon if isfinite(self.epsilon) else None,
             "delta": self.delta,
             "charges": self.records,
             "draws": self.cost.count,
@@ -135,16 +150,28 @@ class Ledger:
         if not same:
             self.set_budget(budget)
 
-    def balances(self, subject: str | None = None) -> list[Balance]:
-        """Return what everyone has spent (or one subject), within the period of their budgets."""
+    def balances(self, subject: str | None = None, *, run: str | None = None) -> list[Balance]:
+        """Return what everyone has spent within the period of their budgets.
+
+        Only one subject, or those whom a run has charged, if that is asked for.
+        """
         with self.transaction() as connection:
-            rows = connection.execute(newest_charges(subject))
+            rows = connection.execute(newest_charges(subject, run))
             last, at = {row.subject: row for row in rows}, now(connection)
             limits = limits_of(connection)
             spent = spent_within(connection, last, limits, at)
             return [
                 Balance(name, row.total_records, spent[name], limits.of(name))
                 for name, row in last.items()
+            ]
+
+    def budgets(self) -> list[BudgetRow]:
+        """Return every budget that was ever set, in order."""
+        with self.transaction() as connection:
+            rows = connection.execute(select(BUDGETS).order_by(BUDGETS.c.id))
+            return [
+                BudgetRow(row.subject, row.at, Budget(row.epsilon, row.delta, row.period))
+                for row in rows
             ]
 
     def charges(self) -> Iterator[Charge]:

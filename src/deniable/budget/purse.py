@@ -83,6 +83,19 @@ class Purse:
             asked = NewWords(subjects, _new_words(self.memory, subjects, records, words))
         return self.ledger.charge(asked, self.rate, Run(self.run, part), stop=stop)
 
+    def standing(self, refused: int = 0) -> dict[str, Any]:
+        """Return what a certificate says of the subjects that this purse has paid for."""
+        balances = self.ledger.balances(run=self.run)
+        if not balances:
+            return {}
+        most = max(balances, key=lambda one: (one.share, one.epsilon))
+        return {
+            "subjects": len(balances),
+            "refused": refused,
+            "remembered": self.memory is not None,
+            **most.standing(),
+        }
+
     def chooser(self, source: Source, words: int, subjects: Sequence[str]) -> SubjectBook | None:
         """Return what draws for these records, if a subject's words are remembered."""
         return None if self.memory is None else SubjectBook(self.memory, source, words, subjects)

@@ -23,6 +23,14 @@ class Limits(dict[str | None, Budget]):
         return self.get(subject, self.get(None))
 
 
+class BudgetRow(NamedTuple):
+    """A budget as it was set: for whom (for everyone if None), and when."""
+
+    subject: str | None
+    at: float
+    budget: Budget
+
+
 class Part(NamedTuple):
     """What one part of a run has paid for."""
 
@@ -66,10 +74,16 @@ def last_charges(
     return {row.subject: row for row in rows}
 
 
-def newest_charges(subject: str | None) -> Select[Any]:
-    """Return the query for the last charge of every subject, or of one."""
+def newest_charges(subject: str | None = None, run: str | None = None) -> Select[Any]:
+    """Return the query for the last charge of every subject, of one, or of those of a run."""
     newest = select(func.max(CHARGES.c.number).label("number"), CHARGES.c.subject)
-    newest = newest if subject is None else newest.where(CHARGES.c.subject == subject)
+    if subject is not None:
+        newest = newest.where(CHARGES.c.subject == subject)
+    if run is not None:
+        charged = CHARGES.alias("charged")
+        newest = newest.where(
+            CHARGES.c.subject.in_(select(charged.c.subject).where(charged.c.run == run))
+        )
     last = newest.group_by(CHARGES.c.subject).subquery()
     same = and_(CHARGES.c.subject == last.c.subject, CHARGES.c.number == last.c.number)
     return select(CHARGES).join(last, same).order_by(CHARGES.c.subject)

@@ -13,6 +13,7 @@ import click
 
 from deniable.cli.account import account
 from deniable.cli.certify import certify
+from deniable.cli.ledger import ledger
 from deniable.cli.mechanisms import mechanisms, presets
 from deniable.cli.sanitize import sanitize
 from deniable.cli.space import space
@@ -56,7 +57,7 @@ def deniable() -> None:
     """
 
 
-for _command in (sanitize, mechanisms, presets, certify, account, space, verify):
+for _command in (sanitize, mechanisms, presets, certify, account, ledger, space, verify):
     deniable.add_command(_command)
 
 

@@ -55,5 +55,5 @@ $(VENV)/core.stamp: pyproject.toml
 
 $(VENV)/dev.stamp: $(VENV)/core.stamp scripts/dependency_group.py
 	@$(BIN)/python scripts/dependency_group.py dev > $(VENV)/dev.txt
-	@$(PIP) --requirement $(VENV)/dev.txt
+	@$(PIP) --editable '.[accounting,plots,postgresql]' --requirement $(VENV)/dev.txt
 	@touch $@

@@ -176,7 +176,7 @@ def endless() -> Iterator[str]:
 
 
 def test_an_endless_stream_is_sanitized_lazily(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deniable.sanitizer.BATCH_TEXTS", 50)
+    monkeypatch.setattr("deniable.batches.BATCH_TEXTS", 50)
     asked = 0
 
     def counted() -> Iterator[str]:
@@ -195,7 +195,7 @@ def test_an_endless_stream_is_sanitized_lazily(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_endless_stream_needs_constant_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deniable.sanitizer.BATCH_TEXTS", 50)
+    monkeypatch.setattr("deniable.batches.BATCH_TEXTS", 50)
     stream = MIXED.sanitize_many(endless())
     sizes = []
     tracemalloc.start()

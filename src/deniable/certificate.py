@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from deniable.budget.release import Pure
 from deniable.errors import CertificateError, DeniableError
 from deniable.guarantee import Guarantee
+from deniable.length import length_of
 from deniable.mechanism import Kernel
 from deniable.policy import Policy
 from deniable.sampling import randomness
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 FORMAT = 1
 # With so small a chance to fail, composition is tighter.
 DELTA = 1e-6
-NEIGHBOURS = "texts of as many tokens and the same things in clear, any of the tokens changed"
 _TEXTS = ("mechanism", "randomness", "version", "strategy", "digest")
 COLUMN = "column "
 COPIES = "copies these tokens, or may"
@@ -90,7 +90,7 @@ class Certificate:
             space=describe_space(kernel.space),
             policy=dict(policy.to_dict()),
             guarantee=json.loads(json.dumps(guarantee.to_dict())),
-            document=compose(guarantee, tally),
+            document=compose(guarantee, tally, policy.length),
             in_clear=in_clear,
             randomness=tally.randomness or randomness().label,
             version=version("deniable"),
@@ -239,7 +239,7 @@ def _standing(subject: Mapping[str, Any]) -> str:
     return said + (f"; {subject['refused']:,} records refused" if subject["refused"] else "")
 
 
-def compose(guarantee: Guarantee, tally: Tally) -> dict[str, Any]:
+def compose(guarantee: Guarantee, tally: Tally, length: str = "declared") -> dict[str, Any]:
     """Return the promise for everything that was counted, and for the largest record."""
     return {
         "records": tally.records,
@@ -249,7 +249,7 @@ def compose(guarantee: Guarantee, tally: Tally) -> dict[str, Any]:
         "largest_record": _composed(guarantee, tally.largest),
         "covered_pairs": guarantee.relation.covered,
         "relation": guarantee.relation.kind,
-        "neighbours": NEIGHBOURS,
+        "neighbours": length_of(length).neighbours(),
         "composition": "basic: the sum over tokens of epsilon x diameter",
     }
 

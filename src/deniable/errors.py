@@ -12,7 +12,7 @@
     |-- LedgerError              a ledger can't be opened, isn't one, or doesn't fit the call
     |   `-- LedgerDownError      its database doesn't answer; a run that it broke can be resumed
     `-- PromiseError             a promise doesn't hold, or a budget refuses; exit code 1
-        `-- BudgetError          a subject's budget refuses; carries subject, spent, asked, budget
+        `-- BudgetError          a subject's budget refuses a record; exit code 1
 
 No message ever carries private text: it names the file, the line, the column and the size, never
 the content. A refusal names the subject, because that is what it is about.

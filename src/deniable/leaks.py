@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from deniable.length import length_of
+
 if TYPE_CHECKING:
     from deniable.policy import Policy
 
@@ -33,7 +35,7 @@ def describe(policy: Policy, counts: Mapping[str, int]) -> dict[str, Entry]:
     """
     tokens = sum(counts.get(kind, 0) for kind in KINDS)
     entries: dict[str, Entry] = {
-        "length": {"count": tokens, "what": "the number of tokens of each text is seen"}
+        "length": {"count": tokens, "what": length_of(policy.length).seen()}
     }
     for key, sentence in _SENTENCES.items():
         what = sentence(policy)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from threading import Lock
 from typing import NamedTuple
@@ -16,7 +17,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from deniable.errors import PolicyError
 from deniable.forks import in_every_child
+from deniable.length import length_of
 from deniable.mechanism import Kernel
 from deniable.policy import Decision, Policy, fresh_digits
 from deniable.sampling import Ids, randomness
@@ -84,6 +87,7 @@ class Plan(dict[str, int]):
         self._unlock()
         in_every_child(self._unlock)
         self._exposed = kernel.exposes(np.arange(len(space), dtype=np.int64))
+        self._length = length_of(policy.length)
         self.keeps_gaps = policy.whitespace == "keep" and policy.punctuation == "keep"
 
     def _unlock(self) -> None:
@@ -102,6 +106,18 @@ class Plan(dict[str, int]):
             code = -len(self._decisions)
         self[token] = code
         return code
+
+    @cached_property
+    def filler(self) -> str:
+        """The public word whose draws fill texts up: the first that is private to the mechanism."""
+        for word, exposed in zip(self._space.words, self._exposed.tolist(), strict=True):
+            if not exposed and 0 <= self[word] < self._count * len(CASES):
+                return word
+        raise PolicyError("policy length: no word of the space is drawn, so nothing can fill texts")
+
+    def fit(self, piece: list[str]) -> int:
+        """Give a split text its shown length; return how many tokens are its own."""
+        return self._length.fit(piece, lambda: self.filler)
 
     def decide(self, tokens: list[str], ends: Ids) -> Decided:
         """Decide every token of records that end at `ends`."""

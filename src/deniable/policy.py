@@ -15,6 +15,7 @@ from typing import NamedTuple, SupportsInt
 from deniable.characters import NUMBER, PUNCTUATION
 from deniable.errors import PolicyError
 from deniable.leaks import KINDS, describe
+from deniable.length import check_length, length_of
 from deniable.stopwords import STOPWORDS
 from deniable.text import CLITICS, Kind, apply_case, case_of, kind_of, split, split_clitic
 
@@ -100,6 +101,7 @@ class Policy:
     punctuation: str = "keep"
     whitespace: str = "keep"
     stopwords: str = "private"
+    length: str = "declared"
     public: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
@@ -108,11 +110,12 @@ class Policy:
             if value not in choices:
                 raise PolicyError(_refusal(f"policy {name}", str(value), choices))
         object.__setattr__(self, "public", _checked_public(self.public))
+        check_length(length_of(self.length), vars(self))
 
     def to_dict(self) -> dict[str, str | list[str]]:
         """The settings as JSON holds them."""
         settings: dict[str, str | list[str]] = {name: getattr(self, name) for name in _CHOICES}
-        return {**settings, "public": sorted(self.public)}
+        return {**settings, "length": self.length, "public": sorted(self.public)}
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, object]) -> Policy:

@@ -21,6 +21,7 @@ from deniable.certificate import Certificate
 from deniable.errors import BudgetError, ParameterError
 from deniable.guarantee import Guarantee
 from deniable.kernels.dense import DenseKernel
+from deniable.length import check_covered
 from deniable.mechanism import Kernel, Mechanism, mechanism
 from deniable.plan import Decided, Plan, Replacement
 from deniable.policy import Policy
@@ -111,6 +112,7 @@ class Sanitizer:
         self.policy = policy if policy is not None else chosen.policy if chosen else Policy()
         self.mechanism = _make(mechanism, epsilon, parameters)
         self.kernel: Kernel = self.mechanism.bind(self.space)
+        check_covered(self.policy.length, self.kernel.guarantee.relation.covered)
         self.strategy = _remembering(strategy) if remember else strategy
         stocked = isinstance(self.kernel, DenseKernel)
         self.source: Source = Stock(self.kernel) if stocked else self.kernel
@@ -204,6 +206,8 @@ class Sanitizer:
             ends = np.array(last, dtype=np.int64)
         else:
             pieces = [split(text) for text in texts]
+            for piece in pieces:
+                self.plan.fit(piece)
             ends = np.cumsum([len(piece) // 2 for piece in pieces], dtype=np.int64)
         tokens = list(chain.from_iterable(piece[1::2] for piece in pieces))
         records = ends_of_records(ends, cells)
@@ -231,6 +235,7 @@ class Sanitizer:
     def _batch(self, texts: Sequence[str]) -> Iterator[Sanitized]:
         """Sanitize a batch and keep the texts apart, each with a certificate of its own."""
         pieces = [split(checked(text)) for text in texts]
+        own = [self.plan.fit(piece) for piece in pieces]
         ends = np.cumsum([len(piece) // 2 for piece in pieces], dtype=np.int64)
         tokens = list(chain.from_iterable(p[1::2] for p in pieces))
         decided, subjects = self.plan.decide(tokens, ends), self._subjects(len(texts))
@@ -246,12 +251,12 @@ class Sanitizer:
         drawn = self.plan.draw(decided, self._chooser(subjects))
         standing = {} if self.purse is None else self.purse.standing()
         start = 0
-        for piece in pieces:
+        for piece, tokens_of_its_own in zip(pieces, own, strict=True):
             part = drawn.part(start, start + len(piece) // 2)
             start += len(piece) // 2
             tally = self.plan.tally(part, np.array([len(part.texts)], dtype=np.int64))
             self.plan.count_gaps(tally, piece[::2])
-            replaced = self.plan.replacements(piece, part)
+            replaced = self.plan.replacements(piece, part)[:tokens_of_its_own]
             piece[1::2] = part.texts
             piece[::2] = self.plan.gaps(piece[::2])
             yield Sanitized("".join(piece), replaced, self.certificate(tally, (), standing))

@@ -26,7 +26,7 @@ from deniable.mechanism import Kernel, mechanism
 from deniable.policy import Policy
 from deniable.sampling import Randomness
 from deniable.space import Space
-from deniable.strategy import REPEATS, REPETITION, STRATEGIES, restated
+from deniable.strategy import REPEATS, REPETITION, STRATEGIES, SUBJECT, restated
 from deniable.testing import Seeded
 
 # Recomputed numbers may differ by this share between machines.
@@ -73,7 +73,9 @@ def verify(stated: Certificate, space: Space) -> Verification:
     problems += _differences("guarantee", stated.guarantee, recomputed)
     problems += _unsound_counts(stated)
     problems += _differences("policy", stated.policy, policy.to_dict())
-    problems += _differences("document", stated.document, compose(guarantee, stated.tally()))
+    document = compose(guarantee, stated.tally(), policy.length)
+    problems += _differences("document", stated.document, document)
+    problems += _unsound_subject(stated)
     problems += _unsound_clear(stated, kernel, policy)
     return Verification(not problems, tuple(problems), found)
 
@@ -87,7 +89,7 @@ def _facts(space: Space, stated: Certificate) -> dict[str, Any]:
 def _changed(stated: Certificate) -> Iterator[str]:
     if stated.digest != stated.computed_digest():
         yield "the certificate was changed: digest"
-    if stated.strategy not in STRATEGIES:
+    if stated.strategy not in (*STRATEGIES, SUBJECT):
         yield f"strategy is none of {', '.join(STRATEGIES)}"
     if stated.randomness not in LABELS:
         yield f"randomness is neither {LABELS[0]!r} nor {LABELS[1]!r}"
@@ -119,6 +121,25 @@ def _unsound_counts(stated: Certificate) -> Iterator[str]:
             yield f"in_clear.{REPETITION}.count doesn't fit the strategy"
     if stated.in_clear.get("length", {}).get("count") != tally.tokens:
         yield "in_clear.length.count is not document.tokens"
+
+
+def _unsound_subject(stated: Certificate) -> Iterator[str]:
+    """What a ledger can't have said of its subjects; what it said is the ledger's to recompute."""
+    subject = stated.subject
+    if not subject:
+        return
+    if set(subject) != {"subjects", "refused", "remembered", "largest", "budget"}:
+        yield "subject: a part is missing, or one too many"
+        return
+    largest, budget = subject["largest"], subject["budget"]
+    numbers = [subject["subjects"], subject["refused"], *largest.values(), *(budget or {}).values()]
+    if not all(one is None or (type(one) in (int, float) and one >= 0) for one in numbers):
+        yield "subject: a number is below 0, or none"
+    elif budget is not None and largest["epsilon"] > budget["epsilon"] * (1.0 + TOLERANCE):
+        # A budget that was lowered later may be exceeded, and then says so.
+        yield "subject: more is spent than the budget"
+    if subject["remembered"] != (stated.strategy == SUBJECT):
+        yield "subject: it doesn't fit the strategy"
 
 
 def _unsound_clear(stated: Certificate, kernel: Kernel, policy: Policy) -> Iterator[str]:

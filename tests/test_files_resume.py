@@ -341,3 +341,18 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, kind: str) -> None:
         source.unlink()
         target.unlink()
     assert peaks[1] - peaks[0] < 20_000, peaks  # KiB; the files differ by 53,000
+
+
+@pytest.mark.parametrize("kind", ["txt", "csv", "jsonl.gz", "parquet"])
+@pytest.mark.parametrize("size", [7, 60, 150])
+def test_batches_are_the_same_wherever_a_run_goes_on(tmp_path: Path, kind: str, size: int) -> None:
+    """What a batch holds depends on where it begins, not on how one came there."""
+    source, _, columns = make(tmp_path, kind)
+    named = [column for column in columns.split(",") if column]
+    with open_reader(str(source), columns=named) as reader:
+        whole = [(batch.position, batch.texts) for batch in reader.batches(size)]
+    assert len(whole) > 1
+    for done, (position, _) in enumerate(whole[:-1], start=1):
+        with open_reader(str(source), columns=named, start=position) as reader:
+            rest = [(batch.position, batch.texts) for batch in reader.batches(size)]
+        assert rest == whole[done:]

@@ -102,8 +102,8 @@ class BudgetError(PromiseError):
     def short(self) -> str:
         """Say whom, how much, and of what."""
         return (
-            f"the budget of {self.subject!r} refuses: of epsilon {self.budget:.6g} "
-            f"{self.spent:.6g} is spent, and {self.asked:.6g} is asked"
+            f"the budget of {self.subject!r} refuses: {self.spent:.6g} of epsilon "
+            f"{self.budget:.6g} is spent, and {self.asked:.6g} is asked"
         )
 
     def __reduce__(self) -> tuple[type[BudgetError], tuple[str, float, float, float]]:

@@ -105,6 +105,9 @@ def run(
     )
     with reader, _open_writer(job, reader, fingerprint) as writer, _kept(writer, sanitizer, job):
         progress = _progress(writer.saved, sanitizer)
+        if sanitizer.purse is not None and not writer.saved:
+            # Whoever goes on after a break must know under which name the first batch was paid.
+            writer.begin(progress.to_dict())
         opened()
         for batch, done in _sanitized(sanitizer, choice, job, reader, progress):
             rest = reader.without(batch, done.refused) if done.refused else batch

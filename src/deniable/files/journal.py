@@ -51,11 +51,11 @@ class Places:
 
 @dataclass(frozen=True)
 class Note:
-    """One journal."""
+    """One journal; without a position nothing was written yet."""
 
     identity: State
     offset: int
-    position: Position
+    position: Position | None
     state: State
 
     def save(self, places: Places) -> None:
@@ -87,9 +87,9 @@ def load(places: Places, wanted: State) -> Note | None:
         whole = places.part.stat().st_size
     except OSError:
         return None
-    if not whole:
-        return None  # the run was killed when the target was already in its place
     note = _parse(text)
+    if not whole and (note is None or note.position is not None):
+        return None  # the run was killed when the target was already in its place
     if note is None or whole < note.offset:
         raise InputError(f"{places.target}: what the broken run left is damaged; omit --resume")
     different = sorted(

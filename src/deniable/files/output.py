@@ -18,7 +18,7 @@ from typing import Any
 from deniable.errors import InputError
 from deniable.files.journal import Note, Places, identity, load
 from deniable.files.opening import format_of
-from deniable.files.reader import Batch, Reader
+from deniable.files.reader import Batch, Position, Reader
 from deniable.files.writer import StreamWriter, Writer, reported
 
 
@@ -83,13 +83,21 @@ class FileWriter(Writer):
             view = view[os.write(self._part, view) :]
         self._offset += len(data)
 
+    def begin(self, state: Mapping[str, Any]) -> None:
+        """Note the caller's state before the first batch."""
+        with reported(self._name):
+            self._note(None, state)
+
+    def _note(self, position: Position | None, state: Mapping[str, Any]) -> None:
+        if self._identity is not None:
+            Note(self._identity, self._offset, position, dict(state)).save(self._places)
+
     def write(self, batch: Batch, texts: Sequence[str], state: Mapping[str, Any]) -> None:
         """Append a batch, then note it; a kill between the two costs this batch only."""
         data = self._reader.render(batch, texts)
         with reported(self._name):
             self._append(data)
-            if self._identity is not None:
-                Note(self._identity, self._offset, batch.position, dict(state)).save(self._places)
+            self._note(batch.position, state)
 
     def commit(self) -> None:
         """Put the output in its place in one step."""

@@ -125,10 +125,21 @@ class Source:
                 return text
         return ""
 
+    def size_of(self, text: str) -> int:
+        """Return how many bytes a text has in the input."""
+        return len(text.encode(self.codec)) if text else 0
+
     def _take(self, size: int) -> bytes:
-        while not self._ended and not (len(self._rest) >= size and self._cut()):
-            # Doubling keeps a very long line linear.
-            self._rest += self._fetch(max(size, len(self._rest)))
+        """Return whole lines of at most `size` bytes; doubling it keeps a very long line linear.
+
+        What is taken depends on the place where it begins, and not on how one came there: a run
+        that is gone on with has the same batches as one that was never broken.
+        """
+        while not self._ended and (len(self._rest) < size or not self._cut()):
+            if len(self._rest) < size:
+                self._rest += self._fetch(size - len(self._rest))
+            else:
+                size *= 2
         cut = len(self._rest) if self._ended else self._cut()
         data, self._rest = self._rest[:cut], self._rest[cut:]
         return data

@@ -150,9 +150,13 @@ class TableReader(TextReader):
 
     def batches(self, characters: int = 4_000_000) -> Iterator[Batch]:
         """Yield the records in order."""
-        text, ended = self._tail, not self._header
+        text, ended, wanted = self._tail, not self._header, characters
         while not ended:
-            more = self._lines.read(max(characters, len(text)))
+            held = self._lines.size_of(text)
+            # From the record on that begins the batch, as if the run had begun there.
+            while wanted <= held:
+                wanted *= 2
+            more = self._lines.read(wanted - held)
             ended = not more
             text += more
             self._refuse_nul(text)
@@ -163,6 +167,7 @@ class TableReader(TextReader):
             self._lines.line += text.count("\n") - rest.count("\n")
             if rows:
                 yield self._of_rows(rows, rest, subjects)
+                wanted = characters
             text = rest
 
     def _of_rows(self, rows: list[tuple[str, ...]], rest: str, subjects: list[str] | None) -> Batch:

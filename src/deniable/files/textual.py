@@ -62,7 +62,7 @@ class TextReader(Reader):
     ) -> Batch:
         """Build a batch that ends `rest` before the place the source has reached."""
         self._count_broken()
-        held = len(rest.encode(self._lines.codec)) if rest else 0
+        held = self._lines.size_of(rest)
         position = {
             **self.settings(),
             "offset": self._lines.offset - held,

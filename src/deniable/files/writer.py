@@ -27,6 +27,10 @@ class Writer(ABC):
     start: Position | None = None
     saved: State | None = None
 
+    def begin(self, state: Mapping[str, Any]) -> None:
+        """Note the caller's state before the first batch, if a later run can continue this one."""
+        del state
+
     @abstractmethod
     def write(self, batch: Batch, texts: Sequence[str], state: Mapping[str, Any]) -> None:
         """Append a batch with its new texts, and note the caller's state (JSON, not private)."""

@@ -23,6 +23,7 @@ import click
 from click.testing import CliRunner
 
 import blocks
+import budget_tables
 import choosing_epsilon
 from blocks import ROOT, Drift
 from deniable import PRESETS, Sanitizer, Space
@@ -31,6 +32,7 @@ from deniable.presets import DEFAULT
 
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
+BUDGET = DOCS / "what-a-budget-means.md"
 CLINIC = ROOT / "examples" / "clinic.txt"
 Facts = dict[str, Any]
 
@@ -69,6 +71,9 @@ def parts() -> Iterator[Part]:
         yield Part(page, "mechanisms", partial(mechanism_table, known, folder))
     yield Part(README, "presets", preset_table)
     yield Part(DOCS / "cli.md", "help", help_pages)
+    yield Part(BUDGET, "units", budget_tables.units)
+    yield Part(BUDGET, "methods", budget_tables.methods)
+    yield Part(BUDGET, "queries", budget_tables.queries)
     for facts in known:
         page = mechanism_page(facts["name"])
         yield Part(page, "facts", partial(fact_list, facts))

@@ -14,8 +14,9 @@ from hypothesis import settings
 HERE = Path(__file__).parent
 DATA = HERE.parent.parent / "shared" / "data"
 
-# The tests are no package, and some of them share toys.py and commands.py.
+# The tests are no package, and some of them share toys.py, commands.py and others.
 sys.path.insert(0, str(HERE))
+pytest_plugins = ("postgres", "ledgers")
 
 settings.register_profile("steady", deadline=None, derandomize=True, print_blob=False)
 settings.load_profile("steady")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from math import inf
+from operator import index
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, insert
@@ -11,8 +13,8 @@ from deniable.budget.cost import Cost
 from deniable.budget.database import now
 from deniable.budget.limits import Budget, epsilon_at
 from deniable.budget.queries import (
-    Charge,
     Part,
+    added,
     last_charges,
     limits_of,
     paid_for,
@@ -29,11 +31,11 @@ NOTHING = Part(0, 0)
 
 
 class Rate(NamedTuple):
-    """What one draw costs, as a row of the ledger keeps it."""
+    """What one draw costs, as a row of the ledger keeps it; a rho that isn't known is infinite."""
 
     epsilon: float
     delta: float = 0.0
-    rho: float = 0.0
+    rho: float = inf
     mechanism: str = ""
     relation: str = ""
 
@@ -44,6 +46,11 @@ class Rate(NamedTuple):
         if cost.delta_beside:
             return cls(cost.epsilon_beside, cost.delta_beside, 0.0, mechanism, relation)
         return cls(cost.epsilon, 0.0, cost.rho, mechanism, relation)
+
+    def check(self) -> None:
+        """Refuse what would make a charge smaller."""
+        if not all(one >= 0.0 for one in self[:3]):
+            raise LedgerError("what a draw costs is a number, and never a negative one")
 
     def cost(self, draws: int) -> Cost:
         """Return what so many draws cost."""
@@ -65,8 +72,13 @@ class Run(NamedTuple):
 class Asked:
     """What records ask for: a subject and a number of draws for each."""
 
+    # Whether the draws are those that the same part has paid for, as far as it has.
+    again = True
+
     def __init__(self, subjects: Sequence[str], draws: Sequence[int]) -> None:
-        self.subjects, self.draws = subjects, draws
+        self.subjects, self.draws = subjects, [index(count) for count in draws]
+        if min(self.draws, default=0) < 0 or len(subjects) != len(draws):
+            raise LedgerError("every record asks for a number of draws, and never a negative one")
 
     def whole(self) -> Iterator[tuple[str, int, int]]:
         """Yield each subject with the draws and the number of all its records."""
@@ -84,7 +96,12 @@ class Asked:
 
 
 class NewWords(Asked):
-    """Records that pay for those words only which no paid record of the subject has had."""
+    """Records that pay for those words only which no paid record of the subject has had.
+
+    What the same part has paid for before is for other words: those aren't new any more.
+    """
+
+    again = False
 
     def __init__(self, subjects: Sequence[str], words: Sequence[frozenset[int]]) -> None:
         self._words = words
@@ -109,15 +126,16 @@ class NewWords(Asked):
 class Counter:
     """Counts what is asked for, subject by subject, and writes one charge for each."""
 
-    def __init__(
-        self, connection: Connection, subjects: Sequence[str], rate: Rate, run: Run
-    ) -> None:
+    def __init__(self, connection: Connection, asked: Asked, rate: Rate, run: Run) -> None:
         self._connection, self._rate, self._run = connection, rate, run
+        subjects = list(dict.fromkeys(asked.subjects))
         self._last = last_charges(connection, subjects)
-        self._at = _time_after(now(connection), self._last)
         self._limits = limits_of(connection, subjects)
+        newest = max([self._limits.newest, *(row.at for row in self._last.values())])
+        self._at = time_after(now(connection), newest)
         self._spent = spent_within(connection, self._last, self._limits, self._at)
-        self._paid = paid_for(connection, *run)
+        same = {"run": run.name, "part": run.part, **rate._asdict()}
+        self._paid = paid_for(connection, same, draws=asked.again)
         self._taken: dict[str, Part] = {}
 
     def take(self, subject: str, draws: int, records: int = 1) -> bool:
@@ -158,7 +176,8 @@ class Counter:
         taken, last = self._taken[subject], self._last.get(subject)
         draws = self._unpaid(subject, taken.draws)
         records = max(0, taken.records - self._paid.get(subject, NOTHING).records)
-        total = (Cost() if last is None else total_of(last)) + self._rate.cost(draws)
+        before = Cost() if last is None else total_of(last)
+        total = added(before, self._rate.cost(draws))
         return {
             "subject": subject,
             "number": 1 if last is None else last.number + 1,
@@ -199,12 +218,11 @@ def _take(counter: Counter, asked: Asked, record: int, *, stop: bool) -> BudgetE
     return refusal
 
 
-def _time_after(at: float, last: Mapping[str, Charge]) -> float:
-    """Return the time of a charge: never before the subjects' last ones."""
-    newest = max((row.at for row in last.values()), default=at)
+def time_after(at: float, newest: float) -> float:
+    """Return the time of what is added: never before that of the newest."""
     if newest - at > CLOCK_SLIP:
         raise LedgerError(
-            f"the clock is {newest - at:,.0f} s behind the ledger's last charge: set it right; "
+            f"the clock is {newest - at:,.0f} s behind the ledger's newest entry: set it right; "
             "periods of budgets depend on it"
         )
     return max(at, newest)

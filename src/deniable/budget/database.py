@@ -1,19 +1,22 @@
-"""The database of a ledger: opened, brought up to date, locked; its errors as one line each.
+"""The database of a ledger: opened, brought up to date, read and locked.
 
-SQLite has one writer at a time, and every transaction takes that place at its start. PostgreSQL
-takes advisory locks, one for each of a few buckets of subjects: writers with other subjects don't
-wait. Either way nobody reads a subject's last charge while another adds to it.
+SQLite has one writer at a time, and every transaction that writes takes that place at its start.
+PostgreSQL takes advisory locks, one for each of a few buckets of subjects: writers with other
+subjects don't wait. Either way nobody reads a subject's last charge while another adds to it.
+Whoever only reads sees one moment of the ledger, and keeps nobody waiting.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 from zlib import crc32
 
 from sqlalchemy import (
@@ -22,6 +25,7 @@ from sqlalchemy import (
     Connection,
     Engine,
     Integer,
+    Pool,
     TableValuedAlias,
     Text,
     cast,
@@ -34,23 +38,49 @@ from sqlalchemy import (
     select,
     table,
 )
-from sqlalchemy.exc import (
-    ArgumentError,
-    DatabaseError,
-    InterfaceError,
-    OperationalError,
-    SQLAlchemyError,
-)
+from sqlalchemy.exc import ArgumentError
 
+from deniable.budget.failures import PATIENCE, reported, shown
 from deniable.budget.schema import METADATA
-from deniable.errors import LedgerDownError, LedgerError, MissingExtraError
+from deniable.errors import LedgerError, MissingExtraError
 
 VERSION_TABLE = "deniable_version"
 # The newest migration, so that an open ledger needs one query and no migration machinery.
 HEAD = "0001"
 BUCKETS = 64
 LOCKS = 0x64656E69  # "deni": keeps these advisory locks apart from other programs'
-PATIENCE = 60  # seconds that SQLite waits for another writer
+DRIVERS = {
+    "sqlite": "sqlite",
+    "sqlite+pysqlite": "sqlite",
+    "postgresql": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
+}
+# How a connection is told that it only reads.
+READING: dict[str, dict[str, Any]] = {
+    "sqlite": {"deniable_reads": True},
+    "postgresql": {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
+}
+# Whatever the server's settings are: nobody is waited for without end, and what was confirmed
+# survives a power cut.
+WRITING = (
+    f"SELECT set_config('lock_timeout', '{PATIENCE}s', true), "  # noqa: S608 (a number of ours)
+    "set_config('synchronous_commit', CASE is_now WHEN 'off' THEN 'local' ELSE is_now END, true) "
+    "FROM current_setting('synchronous_commit') AS is_now"
+)
+
+_engines: WeakSet[Engine] = WeakSet()
+_inherited: list[Pool] = []
+
+
+def _leave_to_parent() -> None:
+    """Use no connection of the process that this one was forked from, nor close any."""
+    for engine in list(_engines):
+        _inherited.append(engine.pool)
+        engine.dispose(close=False)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def open_engine(place: str | Path) -> Engine:
@@ -58,7 +88,12 @@ def open_engine(place: str | Path) -> Engine:
     url = _url(str(place))
     with reported(url):
         engine = _engine(url)
-        _bring_up_to_date(engine)
+        try:
+            _bring_up_to_date(engine)
+        except BaseException:
+            engine.dispose()
+            raise
+    _engines.add(engine)
     return engine
 
 
@@ -73,11 +108,14 @@ def _url(place: str) -> URL:
         if not place:
             raise LedgerError("a ledger is a file or a database URL; got nothing")
         return URL.create("sqlite", database=place)
-    with suppress(ArgumentError):
+    # What is no number where a port should be is a ValueError, and may be half a password.
+    with suppress(ArgumentError, ValueError):
         url = make_url(place)
-        if url.get_backend_name() in ("sqlite", "postgresql"):
-            return url
+        if url.drivername in DRIVERS:
+            return url.set(drivername=DRIVERS[url.drivername])
     scheme = place.split("://", 1)[0]
+    if scheme in DRIVERS:
+        raise LedgerError(f"a URL of {scheme} can't be read; in a password, : / @ are %3A %2F %40")
     raise LedgerError(
         f"{scheme!r}:// is no ledger's URL; give a file for SQLite, or "
         "postgresql+psycopg://user@host/database"
@@ -85,72 +123,134 @@ def _url(place: str) -> URL:
 
 
 def _engine(url: URL) -> Engine:
-    if url.get_backend_name() == "sqlite":
-        _make_file(url.database)
-        engine = create_engine(url, connect_args={"timeout": PATIENCE})
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_immediate)
-        return engine
+    engine = _sqlite(url) if url.get_backend_name() == "sqlite" else _postgresql(url)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _sqlite(url: URL) -> Engine:
+    if not url.database or url.database == ":memory:" or url.query:
+        raise LedgerError("a ledger in SQLite is a file; name one")
+    _make_file(url.database)
+    engine = create_engine(url, connect_args={"timeout": PATIENCE}, pool_timeout=PATIENCE)
+    event.listen(engine, "connect", _prepare_sqlite)
+    return engine
+
+
+def _postgresql(url: URL) -> Engine:
+    waits = {} if "connect_timeout" in url.query else {"connect_timeout": PATIENCE // 4}
     try:
-        return create_engine(url, pool_pre_ping=True)
+        return create_engine(
+            url,
+            connect_args=waits,
+            pool_pre_ping=True,
+            pool_timeout=PATIENCE,
+            # Each statement sees what was committed before the locks were had.
+            isolation_level="READ COMMITTED",
+        )
     except ModuleNotFoundError:
         raise MissingExtraError("the driver for PostgreSQL", "postgresql") from None
 
 
-def _make_file(path: str | None) -> None:
+def _make_file(path: str) -> None:
     """Make the file for its owner alone: it names subjects."""
-    if not path or path == ":memory:":
-        raise LedgerError("a ledger in SQLite is a file; name one")
     if Path(path).is_dir():
         raise LedgerError(f"{path}: is a folder; a ledger is a file")
     if not Path(path).parent.is_dir():
         raise LedgerError(f"{path}: its folder does not exist; make it first")
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        # One that is there is never opened here: closing it would take away the locks that SQLite
+        # has on it elsewhere in this process, and another could throw away what was written.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        _check_file(path)
     except OSError as error:
         raise LedgerError(f"{path}: can't be opened ({error.strerror})") from None
 
 
+def _check_file(path: str) -> None:
+    if not Path(path).is_file():
+        raise LedgerError(f"{path}: is not a file that can keep anything; a ledger is one")
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise LedgerError(f"{path}: can't be read and written by this user; change who may")
+
+
 def _prepare_sqlite(connection: Any, record: object) -> None:
     del record
-    # Transactions are begun by _begin_immediate, not by the driver at the first write.
+    # Transactions are begun by _begin, not by the driver at the first write.
     connection.isolation_level = None
-    connection.execute("PRAGMA journal_mode=WAL")
     # A charge that was confirmed survives a power cut.
     connection.execute("PRAGMA synchronous=FULL")
 
 
-def _begin_immediate(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+def _begin(connection: Connection) -> None:
+    options = connection.get_execution_options()
+    if connection.dialect.name == "sqlite":
+        reads = options.get("deniable_reads")
+        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+    elif not options.get("postgresql_readonly"):
+        connection.exec_driver_sql(WRITING)
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """One moment of the ledger, for reading it."""
+    with engine.connect() as connection:
+        told = connection.execution_options(**READING[engine.dialect.name])
+        with told.begin():
+            yield told
 
 
 def _bring_up_to_date(engine: Engine) -> None:
-    with engine.begin() as connection:
-        lock_all(connection)
-        found = _version(connection)
-        if found == HEAD:
-            return
-        if found is None:
-            _refuse_others(connection)
+    with reading(engine) as connection:
+        found = _found(connection)
+    if found != HEAD:
+        with engine.begin() as connection:
+            lock_all(connection)
+            _upgrade(connection)
+    if engine.dialect.name == "sqlite":
+        _let_readers_in(engine)
+
+
+def _found(connection: Connection) -> str | None:
+    """Return the version of a ledger, or None where there is nothing yet."""
+    if inspect(connection).has_table(VERSION_TABLE):
+        version = column("version_num", Text)
+        found = connection.execute(select(version).select_from(table(VERSION_TABLE))).scalar()
+        if found is not None:
+            return str(found)
+    names = set(inspect(connection).get_table_names())
+    if names & set(METADATA.tables) or (names and connection.dialect.name == "sqlite"):
+        raise LedgerError(
+            f"{shown(connection.engine.url)}: is the database of another program; name a new file"
+        )
+    return None
+
+
+def _upgrade(connection: Connection) -> None:
+    # Another may have been first while this one waited.
+    found = _found(connection)
+    if found != HEAD:
         from deniable.budget.migrate import upgrade  # noqa: PLC0415 (it is slow to import)
 
         upgrade(connection, found)
 
 
-def _version(connection: Connection) -> str | None:
-    if not inspect(connection).has_table(VERSION_TABLE):
-        return None
-    version = column("version_num", Text)
-    return connection.execute(select(version).select_from(table(VERSION_TABLE))).scalar()
+def _let_readers_in(engine: Engine) -> None:
+    """Keep a journal beside which others can read; that is how the file is from then on."""
+    until = time.monotonic() + PATIENCE
+    with engine.connect() as connection:
+        driver = connection.connection.driver_connection
+        while not _write_ahead(driver) and time.monotonic() < until:
+            time.sleep(0.01)
 
 
-def _refuse_others(connection: Connection) -> None:
-    names = set(inspect(connection).get_table_names())
-    taken = names & set(METADATA.tables)
-    if taken or (names and connection.dialect.name == "sqlite"):
-        raise LedgerError(
-            f"{shown(connection.engine.url)}: is the database of another program; name a new file"
-        )
+def _write_ahead(driver: Any) -> bool:
+    # SQLite doesn't wait by itself here while another process is in the file.
+    with suppress(sqlite3.OperationalError):
+        driver.execute("PRAGMA journal_mode=WAL")
+        return True
+    return False
 
 
 def lock(connection: Connection, subjects: Collection[str]) -> None:
@@ -183,60 +283,4 @@ def listed(connection: Connection, subjects: Collection[str]) -> TableValuedAlia
     """Return these subjects as a table of one column, `value`, in one parameter however many."""
     if connection.dialect.name == "sqlite":
         return func.json_each(json.dumps(list(subjects))).table_valued("value")
-    return func.unnest(cast(list(subjects), ARRAY(Text))).table_valued("value")
-
-
-def shown(url: URL) -> str:
-    """Return the name of a ledger as messages use it: never with a password."""
-    if url.get_backend_name() == "sqlite":
-        return str(url.database)
-    return url.render_as_string(hide_password=True)
-
-
-@contextmanager
-def reported(url: URL) -> Iterator[None]:
-    """Turn an error of the database into one line that holds no statement and no parameters."""
-    try:
-        yield
-    except (OperationalError, InterfaceError) as error:
-        problem: Exception = LedgerDownError(f"{shown(url)}: {_cause(error)}")
-    except (DatabaseError, UnicodeError) as error:
-        problem = LedgerError(f"{shown(url)}: {_cause(error)}")
-    except SQLAlchemyError as error:
-        problem = LedgerError(f"{shown(url)}: {type(error).__name__}")
-    else:
-        return
-    # Raised here, outside the handler, so that the statement's parameters don't travel with it.
-    raise problem
-
-
-def _cause(error: Exception) -> str:
-    """Return why, in words that hold nothing of what was stored."""
-    said = str(getattr(error, "orig", error))
-    for sign, meaning in CAUSES.items():
-        if sign in said:
-            return meaning
-    return f"the database refused ({type(getattr(error, 'orig', error)).__name__})"
-
-
-CAUSES = {
-    "file is not a database": "is not a ledger; name another file",
-    "malformed": "is a damaged SQLite file; restore it from a copy",
-    "database is locked": f"another program has held it for {PATIENCE} s; try again",
-    "readonly": "can't be written to",
-    "disk is full": "no space left on its disk; free some",
-    "disk I/O error": "its disk can't be read or written",
-    "unable to open": "can't be opened",
-    "password authentication failed": "the database refuses the user or the password",
-    "does not exist": "there is no such database or user; make it first",
-    "could not translate host": "there is no such host",
-    "failed to resolve host": "there is no such host",
-    "onnection refused": "nothing answers there; start the database",
-    "terminating connection": "the database went away; start it again",
-    "closed the connection": "the database went away; start it again",
-    "connection is closed": "the database went away; start it again",
-    "connection is lost": "the database went away; start it again",
-    "shutting down": "the database is shutting down; start it again",
-    "starting up": "the database is starting up; try again",
-    "permission denied": "the database refuses this user; grant it the ledger's tables",
-}
+    return func.unnest(cast(list(subjects), ARRAY(Text))).table_valued("value").render_derived()

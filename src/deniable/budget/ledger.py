@@ -19,21 +19,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from math import inf, isfinite
+from math import inf, isfinite, nextafter
 from pathlib import Path
 from typing import Any, Self
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert
 
-from deniable.budget.charging import Asked, Counter, Rate, Run, accept
+from deniable.budget.charging import Asked, Counter, Rate, Run, accept, time_after
 from deniable.budget.cost import Cost
-from deniable.budget.database import lock, lock_all, now, open_engine, reported, shown
+from deniable.budget.database import lock, lock_all, now, open_engine, reading
+from deniable.budget.failures import reported, shown
 from deniable.budget.limits import Budget, epsilon_at
-from deniable.budget.queries import BudgetRow, Charge, limits_of, newest_charges, spent_within
-from deniable.budget.schema import BUDGETS, CHARGES
+from deniable.budget.queries import (
+    BudgetRow,
+    Charge,
+    every_budget,
+    every_charge,
+    limits_of,
+    newest_charges,
+    newest_time,
+    spent_within,
+)
+from deniable.budget.schema import BUDGETS
 from deniable.errors import BudgetError, LedgerError
 
 LONGEST_NAME = 1000
+# What an index of PostgreSQL takes.
+MOST_BYTES = 2500
 
 
 @dataclass(frozen=True)
@@ -115,6 +127,11 @@ class Ledger:
         with reported(self._engine.url), self._engine.begin() as connection:
             yield connection
 
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with reported(self._engine.url), reading(self._engine) as connection:
+            yield connection
+
     def charge(
         self, asked: Asked, rate: Rate, run: Run, *, stop: bool = False
     ) -> list[BudgetError | None]:
@@ -126,9 +143,11 @@ class Ledger:
         named = list(dict.fromkeys(asked.subjects))
         for subject in named:
             check_subject(subject)
+        check_name(run.name, "a run's")
+        rate.check()
         with self.transaction() as connection:
             lock(connection, named)
-            counter = Counter(connection, named, rate, run)
+            counter = Counter(connection, asked, rate, run)
             accepted = accept(counter, asked, stop=stop)
             counter.write()
         return accepted
@@ -138,14 +157,16 @@ class Ledger:
         if subject is not None:
             check_subject(subject)
         with self.transaction() as connection:
-            # Whoever charges sees it wholly or not at all, and times are in the right order.
+            # Whoever charges sees it wholly or not at all; its time is after that of every charge
+            # before it, and never after that of one that follows.
             lock_all(connection)
-            row = {"subject": subject, "at": now(connection), **vars(budget)}
-            connection.execute(insert(BUDGETS), row)
+            newest = nextafter(newest_time(connection, subject), inf)
+            at = time_after(now(connection), newest)
+            connection.execute(insert(BUDGETS), {"subject": subject, "at": at, **vars(budget)})
 
     def ensure_budget(self, budget: Budget) -> None:
         """Make this the budget of everyone who has none of his own, unless it is already."""
-        with self.transaction() as connection:
+        with self._reading() as connection:
             same = limits_of(connection, []).get(None) == budget
         if not same:
             self.set_budget(budget)
@@ -155,7 +176,7 @@ class Ledger:
 
         Only one subject, or those whom a run has charged, if that is asked for.
         """
-        with self.transaction() as connection:
+        with self._reading() as connection:
             rows = connection.execute(newest_charges(subject, run))
             last, at = {row.subject: row for row in rows}, now(connection)
             limits = limits_of(connection)
@@ -167,32 +188,41 @@ class Ledger:
 
     def budgets(self) -> list[BudgetRow]:
         """Return every budget that was ever set, in order."""
-        with self.transaction() as connection:
-            rows = connection.execute(select(BUDGETS).order_by(BUDGETS.c.id))
-            return [
-                BudgetRow(row.subject, row.at, Budget(row.epsilon, row.delta, row.period))
-                for row in rows
-            ]
+        with self._reading() as connection:
+            return every_budget(connection)
 
     def charges(self) -> Iterator[Charge]:
         """Yield every charge, subject by subject, in order."""
-        query = select(CHARGES).order_by(CHARGES.c.subject, CHARGES.c.number)
-        with self.transaction() as connection:
-            yield from connection.execution_options(yield_per=10_000).execute(query)
+        with self._reading() as connection:
+            yield from every_charge(connection)
+
+    @contextmanager
+    def history(self) -> Iterator[tuple[float, list[BudgetRow], Iterator[Charge]]]:
+        """Give the time, every budget and every charge, as they were at one moment."""
+        with self._reading() as connection:
+            yield now(connection), every_budget(connection), every_charge(connection)
 
 
 def check_subject(subject: object) -> None:
     """Refuse what can't name a subject; never say what it was."""
     if not isinstance(subject, str) or not subject.strip():
         raise LedgerError("a subject is a name that is not empty")
-    if len(subject) > LONGEST_NAME or not _storable(subject):
+    check_name(subject, "a subject's")
+
+
+def check_name(text: str, whose: str) -> None:
+    """Refuse a name that not every database can keep."""
+    size = _bytes(text)
+    if len(text) > LONGEST_NAME or not 0 <= size <= MOST_BYTES:
         raise LedgerError(
-            f"a subject's name has at most {LONGEST_NAME:,} characters, all of them real ones"
+            f"{whose} name has at most {LONGEST_NAME:,} characters (and {MOST_BYTES:,} bytes), all "
+            "of them real ones"
         )
 
 
-def _storable(text: str) -> bool:
+def _bytes(text: str) -> int:
+    """Return how many bytes a text has, or -1 where it can't be stored."""
     try:
-        return "\0" not in text and bool(text.encode("utf-8"))
+        return -1 if "\0" in text else len(text.encode("utf-8"))
     except UnicodeEncodeError:
-        return False
+        return -1

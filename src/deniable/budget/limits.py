@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, nextafter
 
 from deniable.budget.cost import Cost
 from deniable.errors import ParameterError
@@ -14,6 +14,7 @@ ENFORCED = ("basic", "zcdp")
 # A token's epsilon carries the slack of finite arithmetic, which must not refuse the last token of
 # a budget of so many: a budget is enforced to this share of itself.
 TOLERANCE = 1e-6
+LARGEST_DELTA = nextafter(1.0, 0.0)
 _PERIOD = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
@@ -40,7 +41,8 @@ class Budget:
 
     def allows(self, cost: Cost) -> bool:
         """Whether a cost stays within."""
-        return epsilon_at(cost, self.delta) <= self.epsilon * (1.0 + TOLERANCE)
+        spent = epsilon_at(cost, self.delta)
+        return isfinite(spent) and spent <= self.epsilon * (1.0 + TOLERANCE)
 
     def describe(self) -> str:
         """Say it in a few words."""
@@ -50,6 +52,9 @@ class Budget:
 
 def epsilon_at(cost: Cost, delta: float) -> float:
     """Return what a cost is worth at a delta, by the methods that a ledger can enforce."""
+    # Deltas that fill it up can round to a little more.
+    if delta < cost.delta_beside <= min(delta * (1.0 + TOLERANCE), LARGEST_DELTA):
+        delta = cost.delta_beside
     return cost.best(delta, ENFORCED).epsilon
 
 

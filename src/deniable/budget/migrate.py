@@ -9,7 +9,8 @@ from alembic.operations import Operations
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
-from deniable.budget.database import VERSION_TABLE, shown
+from deniable.budget.database import VERSION_TABLE
+from deniable.budget.failures import shown
 from deniable.errors import LedgerError
 
 SCRIPTS = Path(__file__).parent / "migrations"

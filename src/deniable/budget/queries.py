@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from math import inf, nextafter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, Select, and_, func, or_, select
@@ -16,7 +18,9 @@ Charge = Row[Any]
 
 
 class Limits(dict[str | None, Budget]):
-    """Budgets by subject; that of everyone else by None."""
+    """Budgets by subject, that of everyone else by None; and when the newest of them was set."""
+
+    newest = 0.0
 
     def of(self, subject: str) -> Budget | None:
         """Return the budget that holds for a subject, if there is one."""
@@ -49,14 +53,62 @@ def total_of(row: Charge) -> Cost:
     )
 
 
+def added(total: Cost, cost: Cost) -> Cost:
+    """Return a running total after one cost more: however large it is, it grows by no less."""
+    return replace(
+        total + cost,
+        epsilon=_sum(total.epsilon, cost.epsilon),
+        rho=_sum(total.rho, cost.rho),
+        epsilon_beside=_sum(total.epsilon_beside, cost.epsilon_beside),
+        delta_beside=_sum(total.delta_beside, cost.delta_beside),
+    )
+
+
+def _sum(one: float, other: float) -> float:
+    """Return a sum that is never below the true one."""
+    low, high = sorted((one, other))
+    found = low + high
+    # What rounding took away is exactly this (Dekker 1971).
+    return nextafter(found, inf) if low - (found - high) > 0.0 else found
+
+
 def limits_of(connection: Connection, subjects: Collection[str] | None = None) -> Limits:
     """Return the budgets of these subjects (of all if None), and of everyone else."""
     newest = select(func.max(BUDGETS.c.id)).group_by(BUDGETS.c.subject)
     if subjects is not None:
         named = select(listed(connection, subjects).c.value)
         newest = newest.where(or_(BUDGETS.c.subject.is_(None), BUDGETS.c.subject.in_(named)))
-    rows = connection.execute(select(BUDGETS).where(BUDGETS.c.id.in_(newest)))
-    return Limits({row.subject: Budget(row.epsilon, row.delta, row.period) for row in rows})
+    rows = _budgets(connection, select(BUDGETS).where(BUDGETS.c.id.in_(newest)))
+    found = Limits()
+    for row in rows:
+        found[row.subject] = row.budget
+        found.newest = max(found.newest, row.at)
+    return found
+
+
+def every_budget(connection: Connection) -> list[BudgetRow]:
+    """Return every budget that was ever set, in order."""
+    return list(_budgets(connection, select(BUDGETS).order_by(BUDGETS.c.id)))
+
+
+def _budgets(connection: Connection, query: Select[Any]) -> Iterator[BudgetRow]:
+    for row in connection.execute(query):
+        yield BudgetRow(row.subject, row.at, Budget(row.epsilon, row.delta, row.period))
+
+
+def every_charge(connection: Connection) -> Iterator[Charge]:
+    """Yield every charge, subject by subject, in order."""
+    query = select(CHARGES).order_by(CHARGES.c.subject, CHARGES.c.number)
+    yield from connection.execution_options(yield_per=10_000).execute(query)
+
+
+def newest_time(connection: Connection, subject: str | None) -> float:
+    """Return the time of the newest charge of a subject (of all if None), and of any budget."""
+    charged = select(func.max(CHARGES.c.at))
+    if subject is not None:
+        charged = charged.where(CHARGES.c.subject == subject)
+    times = (connection.execute(one).scalar() for one in (charged, select(func.max(BUDGETS.c.at))))
+    return max(float(at or 0.0) for at in times)
 
 
 def last_charges(
@@ -89,12 +141,15 @@ def newest_charges(subject: str | None = None, run: str | None = None) -> Select
     return select(CHARGES).join(last, same).order_by(CHARGES.c.subject)
 
 
-def paid_for(connection: Connection, run: str, part: int) -> dict[str, Part]:
-    """Return what this part of a run has paid for, by subject."""
+def paid_for(connection: Connection, same: Mapping[str, Any], *, draws: bool) -> dict[str, Part]:
+    """Return what was paid for with charges like this one, by subject; no draws if told so."""
     sums = (func.sum(CHARGES.c.records), func.sum(CHARGES.c.draws))
     query = select(CHARGES.c.subject, *sums).group_by(CHARGES.c.subject)
-    rows = connection.execute(query.where(CHARGES.c.run == run, CHARGES.c.part == part))
-    return {subject: Part(int(records), int(draws)) for subject, records, draws in rows}
+    alike = (CHARGES.c[name] == value for name, value in same.items())
+    rows = connection.execute(query.where(*alike))
+    return {
+        subject: Part(int(records), int(count) if draws else 0) for subject, records, count in rows
+    }
 
 
 def spent_within(

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from deniable.budget.charging import Rate
+from deniable.budget.charging import CLOCK_SLIP, Rate
 from deniable.budget.cost import Cost
 from deniable.budget.ledger import Ledger
 from deniable.budget.limits import Budget, epsilon_at
-from deniable.budget.queries import BudgetRow, Charge, total_of
+from deniable.budget.queries import BudgetRow, Charge, added, total_of
 
 # Problems beyond these are counted, not said.
 MOST_SAID = 20
+# Whatever their type, SQLite keeps text in any column.
+COUNTS = ("number", "records", "draws", "total_records", "total_draws")
+SUMS = ("total_epsilon", "total_rho", "total_epsilon_beside", "total_delta_beside")
+SIZES = ("at", "epsilon", "delta", "rho", *SUMS)
 
 
 @dataclass
@@ -40,16 +45,20 @@ class Replay:
 
 def replay(ledger: Ledger) -> Replay:
     """Go through every charge: its number, its time, its sums, and the budget of its day."""
-    found, subject = Replay(), None
-    limits = _Limits(ledger.budgets())
-    for charge in ledger.charges():
-        if charge.subject != subject:
-            subject, line = charge.subject, _Line(limits.of(charge.subject))
-            found.subjects += 1
-        found.charges += 1
-        found.draws += charge.draws
-        for problem in line.problems(charge):
-            found.add(f"charge {charge.id} (number {charge.number} of {subject!r}): {problem}")
+    found, line = Replay(), None
+    with ledger.history() as (now, budgets, charges):
+        limits = _Limits(budgets)
+        for problem in limits.problems():
+            found.add(problem)
+        for charge in charges:
+            if line is None or charge.subject != line.subject:
+                line = _Line(charge.subject, limits, now + CLOCK_SLIP)
+                found.subjects += 1
+            found.charges += 1
+            found.draws += charge.draws if isinstance(charge.draws, int) else 0
+            for problem in line.problems(charge):
+                where = f"charge {charge.id} (number {charge.number} of {charge.subject!r})"
+                found.add(f"{where}: {problem}")
     return found
 
 
@@ -57,53 +66,87 @@ class _Limits:
     """The budgets of all times."""
 
     def __init__(self, rows: list[BudgetRow]) -> None:
-        self._rows = rows
+        self._rows: dict[str | None, list[BudgetRow]] = {}
+        for row in rows:
+            self._rows.setdefault(row.subject, []).append(row)
 
-    def of(self, subject: str) -> list[BudgetRow]:
-        """Return what was ever set for a subject or for everyone, in order."""
-        return [row for row in self._rows if row.subject in (None, subject)]
+    def problems(self) -> Iterator[str]:
+        """Say which budgets are not in the order in which they were set."""
+        for subject, rows in self._rows.items():
+            times = [row.at for row in rows]
+            if times != sorted(times):
+                whose = "everyone" if subject is None else repr(subject)
+                yield f"the budgets of {whose} are not in the order of their times"
+
+    def slide(self, subject: str) -> bool:
+        """Whether any budget of a subject was ever for a period."""
+        rows = [*self._rows.get(subject, []), *self._rows.get(None, [])]
+        return any(row.budget.period is not None for row in rows)
+
+    def at(self, subject: str, at: float) -> Budget | None:
+        """Return the budget that held then: the newest of his own, or else of everyone's."""
+        for rows in (self._rows.get(subject, []), self._rows.get(None, [])):
+            if held := bisect_right(rows, at, key=lambda row: row.at):
+                return rows[held - 1].budget
+        return None
 
 
 class _Line:
     """One subject's charges, one after the other."""
 
-    def __init__(self, limits: list[BudgetRow]) -> None:
-        self._limits = limits
+    def __init__(self, subject: str, limits: _Limits, latest: float) -> None:
+        self.subject = subject
+        self._limits, self._latest = limits, latest
         self._number, self._at = 0, 0.0
         self._total, self._records = Cost(), 0
-        self._history: list[tuple[float, Cost]] = []
+        self._slides = limits.slide(subject)
+        self._times: list[float] = []
+        self._totals: list[Cost] = []
 
     def problems(self, charge: Charge) -> Iterator[str]:
         """Say what is wrong with the next charge."""
+        if not _readable(charge):
+            yield "it holds what is no number, or a negative one"
+            return
         if charge.number != self._number + 1:
-            yield f"charges {self._number + 1} to {charge.number - 1} are missing"
-        if charge.at < self._at:
-            yield "it is older than the one before"
+            yield f"it should be number {self._number + 1}: some are missing, or not theirs"
+        yield from self._wrong_times(charge)
         rate = Rate(charge.epsilon, charge.delta, charge.rho)
-        if charge.draws < 0 or charge.records < 0 or not min(rate[:3]) >= 0:
-            yield "it is negative, or not a number"
-        cost = rate.cost(max(0, charge.draws))
-        self._total, self._records = self._total + cost, self._records + charge.records
+        cost, before = rate.cost(charge.draws), self._total
+        self._total, self._records = added(before, cost), self._records + charge.records
         if total_of(charge) != self._total or charge.total_records != self._records:
             yield "its totals are not the sums of the charges up to it"
-        self._number, self._at = charge.number, charge.at
-        yield from self._overspent(charge, cost)
-        self._history.append((charge.at, self._total))
+        yield from self._overspent(charge, before, cost)
+        self._go_on(charge)
 
-    def _overspent(self, charge: Charge, cost: Cost) -> Iterator[str]:
-        budget = self._budget(charge.at)
+    def _wrong_times(self, charge: Charge) -> Iterator[str]:
+        if not charge.at >= self._at:
+            yield "it is older than the one before"
+        if not charge.at <= self._latest:
+            yield "it is in the future of this clock"
+
+    def _overspent(self, charge: Charge, before: Cost, cost: Cost) -> Iterator[str]:
+        budget = self._limits.at(self.subject, charge.at)
         if budget is None or not cost.count:
             return
-        before = Cost()
         if budget.period is not None:
-            past = [total for at, total in self._history if at <= charge.at - budget.period]
-            before = past[-1] if past else before
-        spent = self._total - before
+            past = bisect_right(self._times, charge.at - budget.period)
+            before = before - self._totals[past - 1] if past else before
+        spent = before + cost
         if not budget.allows(spent):
             yield f"it overspends: {epsilon_at(spent, budget.delta):.6g} of {budget.describe()}"
 
-    def _budget(self, at: float) -> Budget | None:
-        """Return the budget that held then: the newest of his own, or else of everyone's."""
-        held = [row for row in self._limits if row.at <= at]
-        own = [row for row in held if row.subject is not None]
-        return (own or held)[-1].budget if held else None
+    def _go_on(self, charge: Charge) -> None:
+        self._number, self._at = charge.number, charge.at
+        if self._slides:
+            self._times.append(charge.at)
+            self._totals.append(self._total)
+
+
+def _readable(charge: Charge) -> bool:
+    counts = [getattr(charge, name) for name in COUNTS]
+    sizes = [getattr(charge, name) for name in SIZES]
+    numbers = all(isinstance(one, int) for one in counts) and all(
+        isinstance(one, int | float) for one in sizes
+    )
+    return numbers and all(one >= 0 for one in (*counts, *sizes))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deniable import Mechanism, Space, mechanism, mechanisms
+from deniable import Kernel, Mechanism, Space, mechanism, mechanisms
 from deniable.guarantee import RECOMPUTED
 
 METRICS = ("euclidean", "cosine", "angular", "poincare")
@@ -89,11 +89,15 @@ def settings_of(name: str, cls: type[Mechanism]) -> Iterator[dict[str, Any]]:
             yield {**parameters, **calibration}
 
 
+def bound(name: str, epsilon: float = 1.0) -> Kernel:
+    """Return a mechanism with its first parameters, bound to a space that it accepts."""
+    made = mechanism(name, epsilon=epsilon, **next(settings_of(name, mechanisms()[name])))
+    return made.bind(space_for(name))
+
+
 def has_table(name: str) -> bool:
     """Whether a mechanism is recomputed from a table, or its theorem audited."""
-    cls = mechanisms()[name]
-    made = mechanism(name, epsilon=1.0, **next(settings_of(name, cls)))
-    return made.bind(space_for(name)).guarantee.basis == RECOMPUTED
+    return bound(name).guarantee.basis == RECOMPUTED
 
 
 def cases(*, tables: bool) -> Iterator[tuple[str, dict[str, Any], str, str]]:

@@ -13,6 +13,7 @@ ALL_PAIRS = "all pairs"
 METRIC = "metric"
 WITHIN_SETS = "within one output set"
 PROTECTED = "metric on sensitive words"
+COMMON = "pairs that every one of several promises covers"
 
 RECOMPUTED = "recomputed"
 AUDITED = "by theorem, audited"
@@ -22,10 +23,10 @@ AUDITED = "by theorem, audited"
 class Relation:
     """Which pairs of inputs the promise covers, and how it grows with their distance.
 
-    `kind` is one of `all pairs`, `metric`, `within one output set` and `metric on sensitive
-    words`. A metric promise is epsilon times a distance; `metric` names that distance and
-    `diameter` is its largest value. `covered` is the fraction of pairs of different words for
-    which anything is promised at all.
+    `kind` is one of `all pairs`, `metric`, `within one output set`, `metric on sensitive words`
+    and, where promises were added, `pairs that every one of several promises covers`. A metric
+    promise is epsilon times a distance; `metric` names that distance and `diameter` is its largest
+    value. `covered` is the fraction of pairs of different words for which anything is promised.
     """
 
     kind: str
@@ -101,6 +102,46 @@ class Guarantee:
             assumptions=self.assumptions + condition,
         )
 
+    def __add__(self, other: Guarantee) -> Guarantee:
+        """Return what holds for one draw under each of two promises about the same thing.
+
+        Promises of one relation add up as they are: metric ones stay metric. Others become
+        promises about pairs first, each through its own diameter.
+
+        >>> near = Guarantee("token", Relation(METRIC, metric="euclidean", diameter=2.0), 3.0)
+        >>> (near + near).epsilon, (near + Guarantee("token", Relation(ALL_PAIRS), 1.0)).epsilon
+        (6.0, 7.0)
+        """
+        if self.unit != other.unit:
+            raise ParameterError(f"a {self.unit} and a {other.unit} can't be added: repeat() first")
+        # One kind of partial cover may be two: the same share of pairs, but not the same pairs.
+        same = self.relation == other.relation and self.relation.covered == 1.0
+        if not same and not (self._is_about_pairs and other._is_about_pairs):
+            return self._of_pairs() + other._of_pairs()
+        return replace(
+            self,
+            relation=_common(self.relation, other.relation),
+            epsilon=self.epsilon + other.epsilon,
+            delta=min(1.0, self.delta + other.delta),
+            slack=self.slack + other.slack,
+            assumptions=_both(self.assumptions, other.assumptions),
+            reveals=_both(self.reveals, other.reveals),
+            paper="",
+            basis=self.basis if self.basis == other.basis else AUDITED,
+            spread=self.worst_spread + other.worst_spread,
+        )
+
+    @property
+    def _is_about_pairs(self) -> bool:
+        return self.relation.kind in (ALL_PAIRS, COMMON)
+
+    def _of_pairs(self) -> Guarantee:
+        """Return the same promise for the worst pair, and so for every pair that it covers."""
+        relation = self.relation
+        kind = ALL_PAIRS if relation.covered == 1.0 else COMMON
+        epsilon = self.epsilon * relation.diameter
+        return replace(self, relation=Relation(kind, relation.covered), epsilon=epsilon)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the guarantee as plain data."""
         return asdict(self)
@@ -126,8 +167,26 @@ class Guarantee:
                 f"{start}({self.epsilon:g}) P(output | x') for x, x' of one output set "
                 f"({relation.covered:.2%} of all pairs); which set it is, is revealed"
             )
+        if relation.kind == COMMON:
+            return (
+                f"{start}({self.epsilon:g}) P(output | x') for x, x' that all of the promises cover "
+                f"(at least {relation.covered:.2%} of all pairs)"
+            )
         where = "" if relation.covered == 1 else f" for {relation.covered:.2%} of all pairs"
         return (
             f"{start}({self.epsilon:g} d(x, x')) P(output | x'){where}, d = {relation.metric}; "
             f"epsilon x diameter = {self.epsilon * relation.diameter:.4g}"
         )
+
+
+def _common(a: Relation, b: Relation) -> Relation:
+    """Return what two relations cover both; of partial ones at least so much."""
+    if a == b and a.covered == 1.0:
+        return a
+    covered = max(0.0, min(a.covered, b.covered, a.covered + b.covered - 1.0))
+    return Relation(ALL_PAIRS if covered == 1.0 else COMMON, covered)
+
+
+def _both(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
+    """Return both without saying anything twice."""
+    return tuple(dict.fromkeys((*a, *b)))

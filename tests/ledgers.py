@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import NullPool, create_engine, text
 
 from deniable.budget.charging import Asked, Rate, Run
 from deniable.budget.ledger import Ledger
@@ -73,10 +73,9 @@ def draws(ledger: Ledger) -> dict[str, int]:
 def execute(place: str, statement: str, **values: Any) -> None:
     """Do to the database what a ledger never would."""
     url = place if "://" in place else f"sqlite:///{place}"
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        connection.execute(text(statement), values)
-    engine.dispose()
+    with create_engine(url, poolclass=NullPool).begin() as connection:
+        for one in statement.split(";"):
+            connection.execute(text(one), values)
 
 
 def clear(ledger: Ledger) -> None:

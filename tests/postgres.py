@@ -33,7 +33,6 @@ ROOM = 2 * 10**9
 MISSING = "SKIPPED FOR WANT OF POSTGRESQL: {}; on Debian and Ubuntu: apt-get install postgresql"
 
 _held: list[tuple[Path, IO[str]]] = []
-_keepers: list[subprocess.Popen[bytes]] = []
 
 
 def programs() -> Path | None:
@@ -188,15 +187,14 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _start_keeper(folder: Path) -> None:
-    # In a session of its own, so that Ctrl-C is for the tests alone.
-    _keepers.append(
-        subprocess.Popen(
-            [sys.executable, __file__, str(folder)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+    # In a session of its own, so that Ctrl-C is for the tests alone; it leaves a child behind.
+    subprocess.run(
+        [sys.executable, __file__, str(folder)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        check=True,
     )
 
 
@@ -319,5 +317,5 @@ def _free_port() -> int:
         return int(one.getsockname()[1])
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and os.fork() == 0:
     Keeper(Path(sys.argv[1])).keep()

@@ -138,11 +138,11 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _postgresql(url: URL) -> Engine:
-    waits = {} if "connect_timeout" in url.query else {"connect_timeout": PATIENCE // 4}
+    settings = {"connect_timeout": PATIENCE // 4, "client_encoding": "utf8"}
     try:
         return create_engine(
             url,
-            connect_args=waits,
+            connect_args={name: settings[name] for name in settings.keys() - url.query.keys()},
             pool_pre_ping=True,
             pool_timeout=PATIENCE,
             # Each statement sees what was committed before the locks were had.

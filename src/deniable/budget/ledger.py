@@ -17,7 +17,7 @@ then, never too little, and a run that is resumed doesn't pay for the same part 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from math import inf, isfinite, nextafter
 from pathlib import Path
@@ -199,8 +199,8 @@ class Ledger:
     @contextmanager
     def history(self) -> Iterator[tuple[float, list[BudgetRow], Iterator[Charge]]]:
         """Give the time, every budget and every charge, as they were at one moment."""
-        with self._reading() as connection:
-            yield now(connection), every_budget(connection), every_charge(connection)
+        with self._reading() as connection, closing(every_charge(connection)) as charges:
+            yield now(connection), every_budget(connection), charges
 
 
 def check_subject(subject: object) -> None:

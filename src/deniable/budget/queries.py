@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from dataclasses import replace
 from math import inf, nextafter
 from typing import Any, NamedTuple
@@ -96,10 +96,11 @@ def _budgets(connection: Connection, query: Select[Any]) -> Iterator[BudgetRow]:
         yield BudgetRow(row.subject, row.at, Budget(row.epsilon, row.delta, row.period))
 
 
-def every_charge(connection: Connection) -> Iterator[Charge]:
+def every_charge(connection: Connection) -> Generator[Charge, None, None]:
     """Yield every charge, subject by subject, in order."""
     query = select(CHARGES).order_by(CHARGES.c.subject, CHARGES.c.number)
-    yield from connection.execution_options(yield_per=10_000).execute(query)
+    with connection.execution_options(yield_per=10_000).execute(query) as rows:
+        yield from rows
 
 
 def newest_time(connection: Connection, subject: str | None) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -37,9 +38,8 @@ _held: list[tuple[Path, IO[str]]] = []
 
 def programs() -> Path | None:
     """The folder of the newest server that is installed."""
-    found = sorted(
-        Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4])
-    )
+    versions = Path("/usr/lib/postgresql").glob("*/bin/initdb")
+    found = sorted(versions, key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))])
     named = shutil.which("initdb")
     newest = found[-1] if found else named and Path(named).resolve()
     return newest.parent if newest else None
@@ -102,9 +102,9 @@ class Server:
 
 
 @contextmanager
-def private_server() -> Iterator[Server]:
-    """A server of one's own, which may be made to crash."""
-    folder, lock = _hold()
+def private_server(parent: str | None = None) -> Iterator[Server]:
+    """A server of one's own, which may be made to crash; in a folder, or where it is fast."""
+    folder, lock = _hold(parent or _roomy())
     try:
         server = Server(folder)
         server.start()
@@ -144,7 +144,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def pytest_configure(config: pytest.Config) -> None:
     """Name a folder for the server; the first process holds it for all."""
     if not hasattr(config, "workerinput"):
-        _held.append(_hold())
+        _held.append(_hold(_roomy()))
         os.environ[VARIABLE] = str(_held[-1][0])
 
 
@@ -154,8 +154,8 @@ def pytest_unconfigure() -> None:
         _release(*_held.pop())
 
 
-def _hold() -> tuple[Path, IO[str]]:
-    folder = Path(tempfile.mkdtemp(prefix="deniable-pg-", dir=_roomy()))
+def _hold(parent: str | None) -> tuple[Path, IO[str]]:
+    folder = Path(tempfile.mkdtemp(prefix="deniable-pg-", dir=parent))
     folder.chmod(0o755)
     lock = (folder / "used").open("w")
     fcntl.flock(lock, fcntl.LOCK_SH)

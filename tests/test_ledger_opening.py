@@ -17,7 +17,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import make_url, text
 
-from deniable.budget import database
+from deniable.budget import database, sqlite
 from deniable.budget.charging import Asked, Run
 from deniable.budget.database import HEAD, VERSION_TABLE
 from deniable.budget.ledger import Ledger
@@ -345,7 +345,7 @@ def test_nothing_stays_open(place: str, tmp_path: Path) -> None:
 def test_whoever_waits_too_long_may_try_again(
     ledger: Ledger, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "PATIENCE", 0.2)
+    monkeypatch.setattr(sqlite, "PATIENCE", 0.2)
     monkeypatch.setattr(database, "WRITING", database.WRITING.replace("60s", "200ms"))
     with Ledger(place) as other:
         with ledger.transaction() as connection:

@@ -1,16 +1,14 @@
 """The database of a ledger: opened, brought up to date, read and locked.
 
-SQLite has one writer at a time, and every transaction that writes takes that place at its start.
-PostgreSQL takes advisory locks, one for each of a few buckets of subjects: writers with other
-subjects don't wait. Either way nobody reads a subject's last charge while another adds to it.
-Whoever only reads sees one moment of the ledger, and keeps nobody waiting.
+SQLite has one writer at a time. PostgreSQL takes advisory locks, one for each of a few buckets of
+subjects: writers with other subjects don't wait. Either way nobody reads a subject's last charge
+while another adds to it. Whoever only reads sees one moment of the ledger, and nobody waits for it.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -40,6 +38,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import ArgumentError
 
+from deniable.budget import sqlite
 from deniable.budget.failures import PATIENCE, reported, shown
 from deniable.budget.schema import METADATA
 from deniable.errors import LedgerError, MissingExtraError
@@ -123,17 +122,8 @@ def _url(place: str) -> URL:
 
 
 def _engine(url: URL) -> Engine:
-    engine = _sqlite(url) if url.get_backend_name() == "sqlite" else _postgresql(url)
+    engine = sqlite.open_file(url) if url.get_backend_name() == "sqlite" else _postgresql(url)
     event.listen(engine, "begin", _begin)
-    return engine
-
-
-def _sqlite(url: URL) -> Engine:
-    if not url.database or url.database == ":memory:" or url.query:
-        raise LedgerError("a ledger in SQLite is a file; name one")
-    _make_file(url.database)
-    engine = create_engine(url, connect_args={"timeout": PATIENCE}, pool_timeout=PATIENCE)
-    event.listen(engine, "connect", _prepare_sqlite)
     return engine
 
 
@@ -152,42 +142,10 @@ def _postgresql(url: URL) -> Engine:
         raise MissingExtraError("the driver for PostgreSQL", "postgresql") from None
 
 
-def _make_file(path: str) -> None:
-    """Make the file for its owner alone: it names subjects."""
-    if Path(path).is_dir():
-        raise LedgerError(f"{path}: is a folder; a ledger is a file")
-    if not Path(path).parent.is_dir():
-        raise LedgerError(f"{path}: its folder does not exist; make it first")
-    try:
-        # One that is there is never opened here: closing it would take away the locks that SQLite
-        # has on it elsewhere in this process, and another could throw away what was written.
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        _check_file(path)
-    except OSError as error:
-        raise LedgerError(f"{path}: can't be opened ({error.strerror})") from None
-
-
-def _check_file(path: str) -> None:
-    if not Path(path).is_file():
-        raise LedgerError(f"{path}: is not a file that can keep anything; a ledger is one")
-    if not os.access(path, os.R_OK | os.W_OK):
-        raise LedgerError(f"{path}: can't be read and written by this user; change who may")
-
-
-def _prepare_sqlite(connection: Any, record: object) -> None:
-    del record
-    # Transactions are begun by _begin, not by the driver at the first write.
-    connection.isolation_level = None
-    # A charge that was confirmed survives a power cut.
-    connection.execute("PRAGMA synchronous=FULL")
-
-
 def _begin(connection: Connection) -> None:
     options = connection.get_execution_options()
     if connection.dialect.name == "sqlite":
-        reads = options.get("deniable_reads")
-        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+        sqlite.begin(connection, reads=options.get("deniable_reads", False))
     elif not options.get("postgresql_readonly"):
         connection.exec_driver_sql(WRITING)
 
@@ -209,7 +167,7 @@ def _bring_up_to_date(engine: Engine) -> None:
             lock_all(connection)
             _upgrade(connection)
     if engine.dialect.name == "sqlite":
-        _let_readers_in(engine)
+        sqlite.let_readers_in(engine)
 
 
 def _found(connection: Connection) -> str | None:
@@ -234,23 +192,6 @@ def _upgrade(connection: Connection) -> None:
         from deniable.budget.migrate import upgrade  # noqa: PLC0415 (it is slow to import)
 
         upgrade(connection, found)
-
-
-def _let_readers_in(engine: Engine) -> None:
-    """Keep a journal beside which others can read; that is how the file is from then on."""
-    until = time.monotonic() + PATIENCE
-    with engine.connect() as connection:
-        driver = connection.connection.driver_connection
-        while not _write_ahead(driver) and time.monotonic() < until:
-            time.sleep(0.01)
-
-
-def _write_ahead(driver: Any) -> bool:
-    # SQLite doesn't wait by itself here while another process is in the file.
-    with suppress(sqlite3.OperationalError):
-        driver.execute("PRAGMA journal_mode=WAL")
-        return True
-    return False
 
 
 def lock(connection: Connection, subjects: Collection[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -32,11 +33,11 @@ def reported(url: URL) -> Iterator[None]:
     """Turn an error of the database into one line that holds no statement and no parameters."""
     try:
         yield
-    except (OperationalError, InterfaceError) as error:
+    except (OperationalError, InterfaceError, sqlite3.OperationalError) as error:
         problem: Exception = LedgerDownError(f"{shown(url)}: {_cause(error)}")
     except TimeoutError:
         problem = LedgerDownError(f"{shown(url)}: {WAITED}")
-    except (DatabaseError, UnicodeError, OverflowError) as error:
+    except (DatabaseError, sqlite3.DatabaseError, UnicodeError, OverflowError) as error:
         problem = LedgerError(f"{shown(url)}: {_cause(error)}")
     except SQLAlchemyError as error:
         problem = LedgerError(f"{shown(url)}: {type(error).__name__}")

@@ -21,7 +21,7 @@ UNITS = {
 }
 BOUNDS = ("basic", "advanced", "zcdp", "pld")
 # The example of a training with noise: what approximations say of it, and what holds.
-TRAINING = {Gaussian(sigma=0.6, sensitivity=1.0, sample_rate=0.01): 1000}
+TRAINING: dict[Release, int] = {Gaussian(sigma=0.6, sensitivity=1.0, sample_rate=0.01): 1000}
 TRAINING_DELTA = 1e-5
 EPSILONS = (1.0, 2.0, 3.0, 8.0)
 Z = 1.959964  # of 95 %

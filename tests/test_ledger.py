@@ -31,7 +31,8 @@ def test_a_refusal_that_stops_charges_nobody(ledger: Ledger) -> None:
     with pytest.raises(BudgetError) as caught:
         ledger.charge(Asked(["ann", "bob", "ann"], [3, 2, 3]), ONE, Run("run", 0), stop=True)
     found = caught.value
-    assert (found.subject, found.spent, found.asked, found.budget) == ("ann", 3.0, 3.0, 5.0)
+    # What comes before it in the call isn't charged either, and so is asked, not spent.
+    assert (found.subject, found.spent, found.asked, found.budget) == ("ann", 0.0, 6.0, 5.0)
     assert draws(ledger) == {}
 
 

@@ -28,6 +28,7 @@ from deniable.errors import BudgetError, LedgerError
 # Clocks of one machine are set back a little now and then; more is a fault.
 CLOCK_SLIP = 5.0
 NOTHING = Part(0, 0)
+FREE = Cost()
 
 
 class Rate(NamedTuple):
@@ -141,24 +142,36 @@ class Counter:
     def take(self, subject: str, draws: int, records: int = 1) -> bool:
         """Take the draws of some records if the budget allows all of them; say whether it does."""
         taken = self._taken.get(subject, NOTHING)
-        asked = self._rate.cost(self._unpaid(subject, taken.draws + draws))
+        unpaid = self._unpaid(subject, taken.draws + draws)
         budget = self._limits.of(subject)
-        if asked.count and budget and not budget.allows(self._spent.get(subject, Cost()) + asked):
+        if unpaid and budget and not self._fits(subject, unpaid, budget):
             return False
         self._taken[subject] = Part(taken.records + records, taken.draws + draws)
         return True
+
+    def _fits(self, subject: str, draws: int, budget: Budget) -> bool:
+        spent = self._spent.get(subject, FREE)
+        if self._rate.delta or spent.delta_beside:
+            return budget.allows(spent + self._rate.cost(draws))
+        # Mostly the sum is enough, and it is quick.
+        enough = spent.epsilon + self._rate.epsilon * draws <= budget.epsilon
+        return enough or budget.allows(spent + self._rate.cost(draws))
 
     def clear(self) -> None:
         """Put everything back."""
         self._taken = {}
 
-    def refusal(self, subject: str, draws: int) -> BudgetError:
+    def refusal(self, subject: str, draws: int, *, stop: bool) -> BudgetError:
         """Say why so many draws more are refused."""
         budget = self._limits.of(subject) or Budget(0.0)
-        taken = self._rate.cost(self._unpaid(subject, self._taken.get(subject, NOTHING).draws))
-        spent = epsilon_at(self._spent.get(subject, Cost()) + taken, budget.delta)
+        taken = self._unpaid(subject, self._taken.get(subject, NOTHING).draws)
+        spent = self._spent.get(subject, FREE)
+        if stop:
+            # What comes before it isn't charged either.
+            taken, draws = 0, taken + draws
+        spent_now = epsilon_at(spent + self._rate.cost(taken), budget.delta)
         asked = epsilon_at(self._rate.cost(draws), budget.delta)
-        return BudgetError(subject, spent, asked, budget.epsilon)
+        return BudgetError(subject, spent_now, asked, budget.epsilon)
 
     def _unpaid(self, subject: str, draws: int) -> int:
         return max(0, draws - self._paid.get(subject, NOTHING).draws)
@@ -176,8 +189,8 @@ class Counter:
         taken, last = self._taken[subject], self._last.get(subject)
         draws = self._unpaid(subject, taken.draws)
         records = max(0, taken.records - self._paid.get(subject, NOTHING).records)
-        before = Cost() if last is None else total_of(last)
-        total = added(before, self._rate.cost(draws))
+        cost = self._rate.cost(draws)
+        total = cost if last is None else added(total_of(last), cost)
         return {
             "subject": subject,
             "number": 1 if last is None else last.number + 1,
@@ -212,7 +225,7 @@ def _take(counter: Counter, asked: Asked, record: int, *, stop: bool) -> BudgetE
     if counter.take(subject, draws):
         asked.take(record)
         return None
-    refusal = counter.refusal(subject, draws)
+    refusal = counter.refusal(subject, draws, stop=stop)
     if stop:
         raise refusal
     return refusal

@@ -33,6 +33,7 @@ from deniable.budget.limits import Budget, epsilon_at
 from deniable.budget.queries import (
     BudgetRow,
     Charge,
+    charged_by,
     every_budget,
     every_charge,
     limits_of,
@@ -61,13 +62,6 @@ class Balance:
     def epsilon(self) -> float:
         """What is spent, at the budget's delta."""
         return epsilon_at(self.cost, self.delta)
-
-    @property
-    def share(self) -> float:
-        """How much of the budget is spent; the epsilon itself where there is none."""
-        if self.budget is None:
-            return self.epsilon
-        return self.epsilon / self.budget.epsilon if self.budget.epsilon else inf
 
     @property
     def delta(self) -> float:
@@ -171,13 +165,15 @@ class Ledger:
         if not same:
             self.set_budget(budget)
 
-    def balances(self, subject: str | None = None, *, run: str | None = None) -> list[Balance]:
-        """Return what everyone has spent within the period of their budgets.
-
-        Only one subject, or those whom a run has charged, if that is asked for.
-        """
+    def charged_by(self, run: str) -> tuple[int, str | None]:
+        """Return how many subjects a run has charged, and whose total is the largest."""
         with self._reading() as connection:
-            rows = connection.execute(newest_charges(subject, run))
+            return charged_by(connection, run)
+
+    def balances(self, subject: str | None = None) -> list[Balance]:
+        """Return what everyone (or one subject) has spent within the period of their budgets."""
+        with self._reading() as connection:
+            rows = connection.execute(newest_charges(subject))
             last, at = {row.subject: row for row in rows}, now(connection)
             limits = limits_of(connection)
             spent = spent_within(connection, last, limits, at)

@@ -85,12 +85,12 @@ class Purse:
 
     def standing(self, refused: int = 0) -> dict[str, Any]:
         """Return what a certificate says of the subjects that this purse has paid for."""
-        balances = self.ledger.balances(run=self.run)
-        if not balances:
+        subjects, largest = self.ledger.charged_by(self.run)
+        if largest is None:
             return {}
-        most = max(balances, key=lambda one: (one.share, one.epsilon))
+        [most] = self.ledger.balances(largest)
         return {
-            "subjects": len(balances),
+            "subjects": subjects,
             "refused": refused,
             "remembered": self.memory is not None,
             **most.standing(),

@@ -127,19 +127,23 @@ def last_charges(
     return {row.subject: row for row in rows}
 
 
-def newest_charges(subject: str | None = None, run: str | None = None) -> Select[Any]:
-    """Return the query for the last charge of every subject, of one, or of those of a run."""
+def newest_charges(subject: str | None = None) -> Select[Any]:
+    """Return the query for the last charge of every subject, or of one."""
     newest = select(func.max(CHARGES.c.number).label("number"), CHARGES.c.subject)
     if subject is not None:
         newest = newest.where(CHARGES.c.subject == subject)
-    if run is not None:
-        charged = CHARGES.alias("charged")
-        newest = newest.where(
-            CHARGES.c.subject.in_(select(charged.c.subject).where(charged.c.run == run))
-        )
     last = newest.group_by(CHARGES.c.subject).subquery()
     same = and_(CHARGES.c.subject == last.c.subject, CHARGES.c.number == last.c.number)
     return select(CHARGES).join(last, same).order_by(CHARGES.c.subject)
+
+
+def charged_by(connection: Connection, run: str) -> tuple[int, str | None]:
+    """Return how many subjects a run has charged, and whose total was the largest."""
+    of_run = CHARGES.c.run == run
+    count = connection.execute(select(func.count(CHARGES.c.subject.distinct())).where(of_run))
+    largest = select(CHARGES.c.subject).where(of_run)
+    order = (CHARGES.c.total_epsilon.desc(), CHARGES.c.total_rho.desc(), CHARGES.c.id)
+    return count.scalar_one(), connection.execute(largest.order_by(*order).limit(1)).scalar()
 
 
 def paid_for(connection: Connection, same: Mapping[str, Any], *, draws: bool) -> dict[str, Part]:

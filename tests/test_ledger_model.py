@@ -128,7 +128,7 @@ def agree(ledger: Ledger, model: Model, at: float) -> None:
 
 @settings(
     deadline=None,
-    max_examples=80,
+    max_examples=50,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(made=st.lists(steps, max_size=12))

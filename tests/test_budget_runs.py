@@ -16,10 +16,12 @@ from commands import run, toy_space
 from deniable.budget.ledger import Ledger
 from deniable.budget.replay import replay
 from deniable.cli import _run
+from postgres import PASSWORD, Server, private_server
 
 # Runs the command line in small batches, and ends itself at the named moment of the given batch.
 PROGRAM = """
-import os, signal, sys
+import os, signal, sys, time
+from pathlib import Path
 from deniable.budget.ledger import Ledger
 from deniable.cli import main
 from deniable.files.output import FileWriter
@@ -46,7 +48,14 @@ def end_here(here):
     if here == moment:
         seen += 1
         if seen == int(number):
-            os.kill(os.getpid(), signal.SIGKILL)
+            crash() if "CRASH" in os.environ else os.kill(os.getpid(), signal.SIGKILL)
+
+def crash():
+    # Asks the keeper of the database to let it end at once.
+    folder = Path(os.environ["CRASH"])
+    (folder / "down").touch()
+    while (folder / "ready").exists():
+        time.sleep(0.02)
 
 around(Ledger, "charge")
 around(Plan, "draw")
@@ -122,6 +131,32 @@ def test_a_killed_run_is_paid_for_once(folder: Path, moment: str, number: int) -
     assert draws(folder) == EVERYTHING
     assert [row["who"] for row in rows(folder)] == [SUBJECTS[i % 3] for i in range(RECORDS)]
     assert all(len(row["note"].split()) == WORDS for row in rows(folder))
+
+
+@pytest.mark.parametrize("moment", ["before charge", "after charge"])
+def test_a_database_that_goes_down_loses_nothing(
+    folder: Path, moment: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with private_server() as mine:
+        url = mine.make_database()
+        more = ("--ledger", url)
+        with monkeypatch.context() as patch:
+            patch.setenv("CRASH", str(mine._folder))
+            broken = small_batches(folder, *more, moment=moment, number=3)
+        assert broken.returncode == 2, broken.stderr
+        [line] = broken.stderr.splitlines()
+        assert "; start " in line
+        assert "--resume goes on" in line
+        assert PASSWORD not in line
+        assert not (folder / "out.csv").exists()
+        mine.start()
+        resumed = small_batches(folder, *more, "--resume")
+        assert resumed.returncode == 0, resumed.stderr
+        with Ledger(url) as ledger:
+            assert replay(ledger).problems == []
+            spent = {one.subject: one.cost.count for one in ledger.balances()}
+    assert spent == EVERYTHING
+    assert len(rows(folder)) == RECORDS
 
 
 def test_the_same_command_again_is_another_release(folder: Path) -> None:

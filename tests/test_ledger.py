@@ -365,12 +365,12 @@ def test_a_clock_that_is_far_behind_is_refused(ledger: Ledger, clock: Clock) -> 
 def test_budgets_and_charges_keep_their_order_while_the_clock_stands_still_or_goes_back(
     ledger: Ledger, clock: Clock
 ) -> None:
-    for part in range(4):
-        ledger.set_budget(Budget(part + 1.0))
-        clock.at -= 0.5
-        assert pay(ledger, "ann", 1, part)
+    for part in range(6):
         ledger.set_budget(Budget(0.5), "ann")
         assert not pay(ledger, "ann", 1, 100)
-        ledger.set_budget(Budget(part + 2.0), "ann")
-    clock.at += 2.0
-    assert draws(ledger) == {"ann": 4}
+        ledger.set_budget(Budget(part + 1.0), "ann")
+        clock.at -= 0.75 if part % 2 else 0.0
+        assert pay(ledger, "ann", 1, part)
+        clock.at += 0.5 if part < 4 else 0.0
+    assert [row.at for row in ledger.budgets()] == sorted(row.at for row in ledger.budgets())
+    assert draws(ledger) == {"ann": 6}

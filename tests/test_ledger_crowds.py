@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ class Crowd:
 
     process: subprocess.Popen[str]
     folder: Path
+    batches: int
     ids: list[int]
 
     def told(self, number: int) -> list[dict[str, Any]]:
@@ -54,6 +56,17 @@ class Crowd:
         """Kill a member as soon as it was told of so many batches."""
         self.wait(lambda: len(self.told(number)) >= after)
         os.kill(self.ids[number], signal.SIGKILL)
+
+    def saw_it(self, number: int) -> bool:
+        """Whether a member was told that the database is away, or has nothing more to do."""
+        return any(
+            "error" in line or line["part"] == self.batches - 1 for line in self.told(number)
+        )
+
+    def errors(self) -> list[dict[str, Any]]:
+        """What went wrong for anybody."""
+        told = (line for number in range(MEMBERS) for line in self.told(number))
+        return [line for line in told if "error" in line]
 
     def finish(self) -> list[int]:
         """Wait for everybody; return how they ended."""
@@ -80,7 +93,7 @@ def at_work(place: str, folder: Path, batches: int) -> Iterator[Crowd]:
         assert process.stdout is not None
         ids = [int(one) for one in process.stdout.readline().split()]
         try:
-            yield Crowd(process, folder, ids)
+            yield Crowd(process, folder, batches, ids)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -119,8 +132,23 @@ def test_a_crowd_fills_every_budget_and_overspends_none(place: str, folder: Path
         ledger.set_budget(Budget(float(BUDGET)))
         with at_work(place, folder, batches=6) as members:
             assert members.finish() == [0] * MEMBERS
+        assert not members.errors()
         assert charged(ledger) == not_empty(members.accepted())
         full(ledger)
+
+
+def test_budgets_may_be_set_while_a_crowd_charges(place: str, folder: Path) -> None:
+    """Each charge is within the budget of its moment: replay compares all of them."""
+    with Ledger(place) as ledger:
+        with at_work(place, folder, batches=6) as members:
+            for ceiling in count(5):
+                ledger.set_budget(Budget(float(ceiling)))
+                ledger.set_budget(Budget(1.0))
+                if members.process.poll() is not None:
+                    break
+            assert members.finish() == [0] * MEMBERS
+        assert not members.errors()
+        assert charged(ledger) == not_empty(members.accepted())
 
 
 def test_what_was_accepted_survives_those_who_are_killed(place: str, folder: Path) -> None:
@@ -132,6 +160,7 @@ def test_what_was_accepted_survives_those_who_are_killed(place: str, folder: Pat
             ended = members.finish()
     killed = {number for number, how in enumerate(ended) if how == signal.SIGKILL}
     assert killed
+    assert not members.errors()
     assert all(how == 0 for number, how in enumerate(ended) if number not in killed)
     with Ledger(place) as ledger:
         found, told = charged(ledger), not_empty(members.accepted())
@@ -153,25 +182,14 @@ def test_what_was_accepted_survives_a_server_that_dies(folder: Path, request: An
         with at_work(place, folder, batches=12) as members:
             members.wait(lambda: all(members.told(number) for number in range(3)))
             server.crash()
-            members.wait(lambda: all(saw_it(members, number) for number in range(MEMBERS)))
+            members.wait(lambda: all(members.saw_it(number) for number in range(MEMBERS)))
             server.start()
             assert members.finish() == [0] * MEMBERS
-        said = [line for number in range(MEMBERS) for line in errors(members, number)]
-        assert said
-        for line in said:
+        assert members.errors()
+        for line in members.errors():
             assert line["resumable"]
             assert "\n" not in line["error"]
             assert line["error"].startswith("postgresql+psycopg://keeper:***@127.0.0.1:")
         with Ledger(place) as ledger:
             assert charged(ledger) == not_empty(members.accepted())
             full(ledger)
-
-
-def saw_it(members: Crowd, number: int) -> bool:
-    """Whether a member was told that the database is away, or had nothing more to do."""
-    done = [line for line in members.told(number) if line.get("part") == 11]
-    return bool(done or errors(members, number))
-
-
-def errors(members: Crowd, number: int) -> list[dict[str, Any]]:
-    return [line for line in members.told(number) if "error" in line]

@@ -156,6 +156,15 @@ with Ledger(sys.argv[1]) as ledger:
     assert all(found.problems == [] for found in seen)
 
 
+def test_budgets_and_charges_are_read_as_of_one_moment(ledger: Ledger, place: str) -> None:
+    ledger.set_budget(Budget(1.0))
+    assert pay(ledger, "ann", 1)
+    with ledger.history() as (_, budgets, charges), Ledger(place) as other:
+        other.set_budget(Budget(2.0))
+        assert pay(other, "ann", 1, 1)
+        assert len(budgets) == len(list(charges)) == 1
+
+
 def test_whoever_reads_slowly_keeps_nobody_waiting(ledger: Ledger, place: str) -> None:
     for part in range(3):
         pay(ledger, "ann", 1, part)

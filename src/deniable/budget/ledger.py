@@ -175,7 +175,7 @@ class Ledger:
         with self._reading() as connection:
             rows = connection.execute(newest_charges(subject))
             last, at = {row.subject: row for row in rows}, now(connection)
-            limits = limits_of(connection)
+            limits = limits_of(connection, None if subject is None else [subject])
             spent = spent_within(connection, last, limits, at)
             return [
                 Balance(name, row.total_records, spent[name], limits.of(name))

@@ -41,7 +41,9 @@ def test_a_public_name_stays_what_it_is() -> None:
 
 
 def test_the_tree_drawn_in_errors_is_the_real_one() -> None:
-    drawn = re.findall(r"^    (?:[|] {3}| {4})*(?:[|`]-- )?([A-Z]\w+Error)\b", errors.__doc__ or "", re.M)
+    drawn = re.findall(
+        r"^    (?:[|] {3}| {4})*(?:[|`]-- )?([A-Z]\w+Error)\b", errors.__doc__ or "", re.M
+    )
     real = [
         name
         for name, one in vars(errors).items()

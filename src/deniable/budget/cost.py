@@ -45,6 +45,8 @@ class Spent(NamedTuple):
 
 # Orders around the one that is best for the simpler conversion; every order gives a valid bound.
 _AROUND = np.geomspace(0.4, 1.6, 121)
+# A smaller rho is taken for this one, so that nothing overflows.
+LEAST_RHO = 1e-300
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,16 @@ class Cost:
     epsilon_beside: float = 0.0
     delta_beside: float = 0.0
 
+    def __post_init__(self) -> None:
+        # So written, it refuses NaN too.
+        if not all(one >= 0.0 for one in self._sums()):
+            raise ParameterError(f"a cost can't be negative, nor not a number: {self._sums()}")
+
     @classmethod
     def pure(cls, epsilon: float, spread: float = inf) -> Cost:
         """Return the cost of one release that loses at most epsilon."""
+        if not (0.0 <= epsilon < inf and spread >= 0.0):
+            raise ParameterError(f"no release loses epsilon {epsilon} with spread {spread}")
         spread = min(spread, 2.0 * epsilon)
         return cls(
             count=1,
@@ -79,6 +88,8 @@ class Cost:
     @classmethod
     def gaussian(cls, mu: float) -> Cost:
         """Return the cost of one release with Gaussian noise."""
+        if not mu >= 0.0:
+            raise ParameterError(f"mu must be at least 0, got {mu}")
         return cls(1, inf, inf, inf, mu * mu / 2.0, mu * mu)
 
     def __add__(self, other: Cost) -> Cost:
@@ -115,6 +126,8 @@ class Cost:
     def advanced(self, delta: float) -> float:
         """Advanced composition of releases that need not be alike."""
         rest = delta - self.delta_beside
+        if self.count == 0:
+            return 0.0
         if rest <= 0 or not isfinite(self.squares):
             return inf
         epsilon = self.drift + sqrt(2.0 * log(1.0 / rest) * self.squares)
@@ -153,8 +166,11 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
     """
     if rho == 0 or delta >= 1:
         return 0.0
-    if delta <= 0 or not isfinite(rho):
+    if not (delta > 0 and isfinite(rho)):
         return inf
-    orders = 1.0 + sqrt(-log(delta) / rho) * _AROUND
-    bounds = rho * orders + np.log1p(-1.0 / orders) - np.log(delta * orders) / (orders - 1.0)
+    rho = max(rho, LEAST_RHO)
+    # a - 1, because a itself can't be told from 1 for a large rho.
+    above = sqrt(-log(delta) / rho) * _AROUND
+    bounds = rho * (1.0 + above) + np.log(above) - np.log1p(above)
+    bounds -= (log(delta) + np.log1p(above)) / above
     return max(0.0, float(bounds.min()))

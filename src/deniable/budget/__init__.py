@@ -3,6 +3,7 @@
 release.py      one release as data: pure, approximate, Gaussian
 cost.py         what many cost, as numbers that add up; the bounds with a closed form
 gaussian.py     Gaussian trade-offs: from mu to (epsilon, delta)
+renyi.py        Renyi divergences of one release
 numerical.py    Renyi and privacy-loss distributions, through dp-accounting
 paper.py        what Mo (2022) states, each marked as a bound or an approximation
 methods.py      all of these by name; the best valid one

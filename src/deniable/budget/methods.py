@@ -14,12 +14,14 @@ from math import inf, isfinite
 
 from deniable.budget import numerical, paper
 from deniable.budget.cost import Cost
-from deniable.budget.release import Approximate, Composition, Gaussian
+from deniable.budget.release import Approximate, Composition, Gaussian, compose
 from deniable.errors import ParameterError
 
 BOUND = "bound"
 APPROXIMATION = "approximation"
 NEARLY = 1.0 + 1e-9
+# Shares of delta sum up to a little less than it.
+ROUNDING = 1e-12
 Compute = Callable[[Composition, float], float]
 
 
@@ -61,19 +63,21 @@ def _closed(name: str, composition: Composition, delta: float) -> float:
 
 def _shared(name: str, composition: Composition, delta: float) -> float:
     """Give every release that needs one an even share of delta (of half of it, for advanced)."""
-    share = delta if name == "basic" else delta / 2.0
     chooses = sum(count for one, count in composition.items() if isinstance(one, Gaussian))
     if not chooses:
         return _closed(name, composition, delta)
     beside = sum(n * one.delta for one, n in composition.items() if isinstance(one, Approximate))
-    each = (share - beside) / chooses
+    shared = delta - beside if name == "basic" else (delta - beside) / 2.0
+    each = shared / chooses * (1.0 - ROUNDING)
     if each <= 0:
         return inf
-    parts = [(one.at(each)[0], count) for one, count in composition.items()]
-    if any(epsilon > numerical.LARGEST for epsilon, _ in parts):
-        return inf
-    found = sum((Cost.pure(epsilon) * count for epsilon, count in parts), Cost())
-    return float(getattr(found, name)(delta - share))
+    found = Cost()
+    for one, count in composition.items():
+        epsilon = one.at(each)[0]
+        if not isfinite(epsilon):
+            return inf
+        found += (Cost.pure(epsilon) if isinstance(one, Gaussian) else one.cost()) * count
+    return float(getattr(found, name)(delta if name == "basic" else delta - shared))
 
 
 METHODS = (
@@ -108,7 +112,10 @@ def account(
     """
     if not 0.0 <= delta < 1.0:
         raise ParameterError(f"delta must be at least 0 and below 1, got {delta}")
+    if names is not None and (unknown := sorted(set(names) - set(methods()))):
+        raise ParameterError(f"no method {', '.join(unknown)}; there are {', '.join(methods())}")
     chosen = [one for one in METHODS if one.available and (names is None or one.name in names)]
+    composition = {one: count for one, count in compose(composition).items() if count}
     found = [(one, one.compute(composition, delta)) for one in chosen]
     answers = [(one, epsilon) for one, epsilon in found if isfinite(epsilon)]
     valid = [epsilon for one, epsilon in answers if one.kind == BOUND]

@@ -158,8 +158,10 @@ def compose(*parts: Composition | Iterable[Release]) -> Composition:
     found: Counter[Release] = Counter()
     for part in parts:
         found.update(part)
-    if any(count < 0 for count in found.values()):
-        raise ParameterError("a number of releases can't be negative")
+    for count in found.values():
+        # So written, it refuses NaN and the infinite too.
+        if not 0 <= count == count // 1:
+            raise ParameterError(f"a number of releases is a whole one, and not negative: {count}")
     return found
 
 

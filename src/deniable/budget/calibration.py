@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from math import inf, isfinite, log, sqrt
 
 from deniable.budget.methods import Method
@@ -12,20 +13,23 @@ from deniable.errors import ParameterError
 
 # Noise is found to this share of itself, from above.
 TOLERANCE = 1e-3
-MOST = 1e9
+LEAST, MOST = 1e-9, 1e9
 
 
 def noise_needed(method: Method, once: Gaussian, steps: int, epsilon: float, delta: float) -> float:
     """Return the least sigma with which `steps` such releases stay within epsilon, by a method.
 
-    Infinite where the method never gets there.
+    Infinite where the method never gets there; almost none where it is there without.
     """
     if not (isfinite(epsilon) and epsilon > 0):
         raise ParameterError(f"a target epsilon must be a finite number above 0, got {epsilon}")
+    if steps < 1:
+        raise ParameterError(f"noise is for at least one step, got {steps}")
 
+    @cache
     def excess(sigma: float) -> float:
         found = method.compute({replace(once, sigma=sigma): steps}, delta)
-        return log(max(found, 1e-300) / epsilon) if isfinite(found) else inf
+        return log(max(found, 1e-300)) - log(epsilon) if isfinite(found) else inf
 
     low = high = once.sigma
     while excess(high) > 0:
@@ -34,6 +38,8 @@ def noise_needed(method: Method, once: Gaussian, steps: int, epsilon: float, del
             return inf
     while low == high or excess(low) <= 0:
         low, high = low / 2.0, low
+        if high < LEAST:
+            return high
     return _between(excess, low, high)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 
 from deniable import progress
@@ -29,10 +30,13 @@ def noise_by_epsilon(once: Release, steps: int, targets: Sequence[float], delta:
     if not isinstance(once, Gaussian):
         raise ParameterError("noise is only found for Gaussian releases")
     usable = [one for one in METHODS if one.available and one.compute({once: 1}, delta) < inf]
-    found = {
-        method: [noise_needed(method, once, steps, target, delta) for target in targets]
-        for method in progress.track(usable, "finding noise", total=len(usable))
-    }
+    found: Curves = {}
+    for method in progress.track(usable, "finding noise", total=len(usable)):
+        numbers = found.setdefault(method, [])
+        for target in targets:
+            # The one before is a good place to start from.
+            start = replace(once, sigma=numbers[-1]) if numbers and numbers[-1] < inf else once
+            numbers.append(noise_needed(method, start, steps, target, delta))
     return {method: numbers for method, numbers in found.items() if min(numbers) < inf}
 
 

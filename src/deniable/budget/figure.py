@@ -33,6 +33,8 @@ def draw(path: Path, once: Release, steps: int, delta: float, targets: Sequence[
     if isinstance(once, Gaussian):
         noise = noise_by_epsilon(once, steps, targets, delta)
         plots.insert(0, (noise, list(targets), "epsilon", f"sigma needed for {steps:,} steps"))
+    if not any(curves for curves, *_ in plots):
+        raise ParameterError(f"nothing to draw: no method has an answer at delta {delta:g}")
     pyplot = _pyplot()
     # The same file for the same numbers: no date, no random names.
     with pyplot.rc_context({"svg.hashsalt": "deniable"}):
@@ -46,14 +48,17 @@ def draw(path: Path, once: Release, steps: int, delta: float, targets: Sequence[
 
 
 def _curves(axis: Any, curves: Curves, points: Sequence[float], x: str, y: str) -> None:
+    # Nothing but zeros has no logarithm.
+    scale = "log" if any(max(numbers) > 0 for numbers in curves.values()) else "linear"
     for method, numbers in curves.items():
         style = "--" if method.kind == APPROXIMATION else "-"
         finite = [number if np.isfinite(number) else np.nan for number in numbers]
         label = f"{method.name}{' (approximation)' if method.kind == APPROXIMATION else ''}"
         axis.plot(points, finite, style, marker=".", label=label)
-    axis.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
+    axis.set(xscale="log", yscale=scale, xlabel=x, ylabel=y)
     axis.grid(visible=True, which="both", alpha=0.2)
-    axis.legend(fontsize="small")
+    if curves:
+        axis.legend(fontsize="small")
 
 
 def _name(once: Release) -> str:

@@ -23,6 +23,7 @@ from deniable.mechanism import mechanism as make
 from deniable.pipeline import SpaceChoice
 
 EXTRA = "rdp and pld are left out: pip install 'deniable[accounting]'"
+MOST = 10**15
 TARGETS = (0.5, 1.0, 2.0, 4.0, 8.0)
 NEIGHBOURS = {
     "sampled": "one record more or less; nobody sees who takes part",
@@ -96,6 +97,8 @@ def account(
     _check_one(gaussian=gaussian, pure=pure, mechanism=mechanism, certificates=certificates)
     if targets and not gaussian:
         raise ParameterError("--noise-for needs --gaussian")
+    if steps > MOST:
+        raise ParameterError(f"--steps can be at most {MOST:,}")
     if plot:
         check_figure(Path(plot))
         if certificates:
@@ -183,6 +186,8 @@ def _table(composition: Composition, delta: float, found: Sequence[Account]) -> 
     head = [*parts, f"{total:,} release{'s' if total > 1 else ''}"]
     lines = [f"epsilon at delta {delta:g}; neighbours: {_neighbours(composition)}"]
     lines += _columns(head, rows, marks)
+    if not found:
+        lines += ["no method has an answer: try a larger delta, or releases that lose less"]
     doubtful = [one.method.name for one in found if one.method.kind != BOUND]
     if doubtful:
         lines += [f"approximations may be too low, and promise nothing: {', '.join(doubtful)}"]
@@ -219,4 +224,5 @@ def _noise_table(composition: Composition, targets: Sequence[float], delta: floa
     [(once, steps)] = composition.items()
     needed = noise_by_epsilon(once, steps, targets, delta)
     head = [f"epsilon {target:g}" for target in targets]
-    return ["", f"sigma needed for {steps:,} steps", *_columns(head, needed, {})]
+    title = f"sigma needed for {steps:,} step{'s' if steps > 1 else ''}"
+    return ["", title, *_columns(head, needed, {})]

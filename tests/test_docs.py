@@ -88,7 +88,8 @@ def docs_script(*arguments: str, root: Path = ROOT) -> subprocess.CompletedProce
 def copied(folder: Path) -> Path:
     """The docs and what writes them, in a folder where they may be spoilt."""
     pages = [page for page in PAGES if page.parent.name != "bench"]
-    scripts = [ROOT / "scripts" / f"{name}.py" for name in ("blocks", "choosing_epsilon", "docs")]
+    names = ("blocks", "budget_tables", "choosing_epsilon", "docs")
+    scripts = [ROOT / "scripts" / f"{name}.py" for name in names]
     for source in [*pages, *scripts, *(ROOT / "examples").iterdir()]:
         if source.is_file():
             target = folder / source.relative_to(ROOT)

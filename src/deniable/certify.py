@@ -106,7 +106,8 @@ def extremes_between(a: Floats, b: Floats) -> tuple[Floats, Floats]:
             gap = row - b
         # Both impossible: no evidence either way.
         np.nan_to_num(gap, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
-        up[i], down[i] = gap.max(axis=1), -gap.min(axis=1)
+        # Without the 0 a loss of nothing could be written as -0.
+        up[i], down[i] = gap.max(axis=1), 0.0 - gap.min(axis=1)
     return up, down
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,8 @@ from deniable import Sanitizer, Space
 from deniable.budget.key import new_key, read_key, write_key
 from deniable.budget.ledger import Ledger
 from deniable.budget.memory import Memory, forget
-from deniable.errors import BudgetError, LedgerError, ParameterError
+from deniable.budget.purse import Purse, Receipt
+from deniable.errors import BudgetError, ForgottenError, LedgerError, ParameterError
 from deniable.testing import seeded
 
 WORDS = ("red", "blue", "the", *(f"w{i}" for i in range(42)))
@@ -149,6 +151,29 @@ def test_forgetting_erases_and_the_next_draws_are_paid_for(tmp_path: Path) -> No
     sanitizer(place, "ann").sanitize(TEXT)
     assert spent(place, "ann") == 2 * KNOWN
     assert sanitizer(place, "bob").sanitize(TEXT).text == kept
+
+
+def test_words_that_are_forgotten_while_they_are_used_are_not_drawn_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "l.db"
+    one = sanitizer(place)
+    one.sanitize(TEXT)
+    pay = Purse.pay
+
+    def forgotten_then(purse: Purse, *given: Any, **named: Any) -> Receipt:
+        receipt = pay(purse, *given, **named)
+        forget(purse.ledger, "ann")
+        return receipt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Purse, "pay", forgotten_then)
+        with pytest.raises(ForgottenError) as caught:
+            one.sanitize(TEXT)
+    assert caught.value.resumable
+    assert spent(place) == KNOWN
+    one.sanitize(TEXT)
+    assert spent(place) == 2 * KNOWN
 
 
 def test_what_a_seed_drew_is_never_given_out_as_drawn_at_random(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@
     |-- NoTableError             a mechanism of continuous noise has no table of probabilities
     |-- MissingExtraError        an optional part isn't installed; carries the install line
     |-- LedgerError              a ledger can't be opened, isn't one, or doesn't fit the call
-    |   `-- LedgerDownError      its database doesn't answer; a run that it broke can be resumed
+    |   |-- LedgerDownError      its database doesn't answer; a run that it broke can be resumed
+    |   `-- ForgottenError       words were forgotten while they were used; resume, or run again
     `-- PromiseError             a promise doesn't hold, or a budget refuses; exit code 1
         `-- BudgetError          a subject's budget refuses a record; exit code 1
 
@@ -79,6 +80,23 @@ class LedgerDownError(LedgerError):
     """A ledger's database doesn't answer."""
 
     resumable = True
+
+
+class ForgottenError(LedgerError):
+    """Words that were free when a batch was paid for were forgotten before it was drawn."""
+
+    resumable = True
+
+    def __init__(self, ledger: str) -> None:
+        super().__init__(
+            f"{ledger}: remembered words were forgotten while they were used; run it again, and "
+            "they are paid for"
+        )
+        self.ledger = ledger
+
+    def __reduce__(self) -> tuple[type[ForgottenError], tuple[str]]:
+        """Survive the way from a worker process."""
+        return ForgottenError, (self.ledger,)
 
 
 class PromiseError(DeniableError):

@@ -169,7 +169,7 @@ class Guarantee:
             )
         if relation.kind == COMMON:
             return (
-                f"{start}({self.epsilon:g}) P(output | x') for x, x' that all of the promises cover "
+                f"{start}({self.epsilon:g}) P(output | x') for x, x' that every promise covers "
                 f"(at least {relation.covered:.2%} of all pairs)"
             )
         where = "" if relation.covered == 1 else f" for {relation.covered:.2%} of all pairs"

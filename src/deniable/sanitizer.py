@@ -36,7 +36,7 @@ from deniable.text import split
 if TYPE_CHECKING:
     from deniable.budget.ledger import Ledger
     from deniable.budget.limits import Budget
-    from deniable.budget.purse import Purse
+    from deniable.budget.purse import Purse, Receipt
 
 
 @dataclass(frozen=True)
@@ -174,12 +174,12 @@ class Sanitizer:
         if self.purse is None or subjects is None:
             return Done(*self.finish(prepared, self.chooser), {})
         paid = self.purse.pay(self.plan, prepared.decided, subjects, part, stop=stop)
-        refused = {record: error for record, error in enumerate(paid) if error is not None}
+        refused = {i: error for i, error in enumerate(paid.refused) if error is not None}
         if refused:
             texts, cells = without(texts, cells, refused)
             subjects = [one for record, one in enumerate(subjects) if record not in refused]
             prepared = self.prepare(texts, cells)
-        return Done(*self.finish(prepared, self._chooser(subjects)), refused)
+        return Done(*self.finish(prepared, self._chooser(subjects, paid)), refused)
 
     def _subjects(self, records: int) -> list[str] | None:
         """Return the subject of each record, if there is a ledger to charge it."""
@@ -189,10 +189,10 @@ class Sanitizer:
             raise ParameterError("a ledger charges a subject: Sanitizer(ledger=..., subject=...)")
         return [self.subject] * records
 
-    def _chooser(self, subjects: Sequence[str] | None) -> Chooser:
-        if self.purse is None or subjects is None:
+    def _chooser(self, subjects: Sequence[str], paid: Receipt) -> Chooser:
+        if self.purse is None:
             return self.chooser
-        return self.purse.chooser(self.source, len(self.space), subjects) or self.chooser
+        return self.purse.chooser(self.source, len(self.space), subjects, paid) or self.chooser
 
     def prepare(self, texts: Sequence[str], cells: Sequence[int] | None = None) -> Prepared:
         """Split and decide a batch of texts; nothing is drawn yet."""
@@ -239,16 +239,18 @@ class Sanitizer:
         ends = np.cumsum([len(piece) // 2 for piece in pieces], dtype=np.int64)
         tokens = list(chain.from_iterable(p[1::2] for p in pieces))
         decided, subjects = self.plan.decide(tokens, ends), self._subjects(len(texts))
+        chooser = self.chooser
         if self.purse is not None and subjects is not None:
             try:
-                self.purse.pay(self.plan, decided, subjects, next(self._parts), stop=True)
+                paid = self.purse.pay(self.plan, decided, subjects, next(self._parts), stop=True)
+                chooser = self._chooser(subjects, paid)
             except BudgetError:
                 if len(texts) == 1:
                     raise
                 # Nothing was charged: those that come before the refused one still come.
                 yield from chain.from_iterable(self._batch([text]) for text in texts)
                 return
-        drawn = self.plan.draw(decided, self._chooser(subjects))
+        drawn = self.plan.draw(decided, chooser)
         standing = {} if self.purse is None else self.purse.standing()
         start = 0
         for piece, tokens_of_its_own in zip(pieces, own, strict=True):

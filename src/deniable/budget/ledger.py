@@ -3,7 +3,8 @@
 A charge and its refusal are one transaction in which the subjects are locked: what is spent is
 read, compared with the budget, and the charge is added, or nothing is. Only then is anything
 sampled. A process that is killed in between has paid for what it never showed: too much is charged
-then, never too little, and a run that is resumed doesn't pay for the same part again.
+then, never too little, and a run that is resumed doesn't pay for the same part again (unless it
+remembers words: what the part has remembered is free, and the rest is paid for anew).
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, Ledger(f"{folder}/ledger.db") as ledger:
@@ -122,7 +123,8 @@ class Ledger:
             yield connection
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[Connection]:
+        """Look at one moment of the ledger, without keeping anyone from writing."""
         with reported(self._engine.url), reading(self._engine) as connection:
             yield connection
 
@@ -160,19 +162,19 @@ class Ledger:
 
     def ensure_budget(self, budget: Budget) -> None:
         """Make this the budget of everyone who has none of his own, unless it is already."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             same = limits_of(connection, []).get(None) == budget
         if not same:
             self.set_budget(budget)
 
     def charged_by(self, run: str) -> tuple[int, str | None]:
         """Return how many subjects a run has charged, and whose total is the largest."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             return charged_by(connection, run)
 
     def balances(self, subject: str | None = None) -> list[Balance]:
         """Return what everyone (or one subject) has spent within the period of their budgets."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             rows = connection.execute(newest_charges(subject))
             last, at = {row.subject: row for row in rows}, now(connection)
             limits = limits_of(connection, None if subject is None else [subject])
@@ -184,18 +186,18 @@ class Ledger:
 
     def budgets(self) -> list[BudgetRow]:
         """Return every budget that was ever set, in order."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             return every_budget(connection)
 
     def charges(self) -> Iterator[Charge]:
         """Yield every charge, subject by subject, in order."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             yield from every_charge(connection)
 
     @contextmanager
     def history(self) -> Iterator[tuple[float, list[BudgetRow], Iterator[Charge]]]:
         """Give the time, every budget and every charge, as they were at one moment."""
-        with self._reading() as connection, closing(every_charge(connection)) as charges:
+        with self.reading() as connection, closing(every_charge(connection)) as charges:
             yield now(connection), every_budget(connection), charges
 
 

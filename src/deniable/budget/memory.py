@@ -50,6 +50,11 @@ class Memory:
     def __repr__(self) -> str:
         return "<Memory>"
 
+    @property
+    def name(self) -> str:
+        """What messages call its ledger."""
+        return self._ledger.name
+
     def _check_key(self, fingerprint: bytes) -> None:
         """Refuse another key than the one that was used before: it would find nothing."""
         with self._ledger.transaction() as connection:
@@ -79,7 +84,7 @@ class Memory:
         wanted: dict[str, set[bytes]] = {}
         for subject, word in places:
             wanted.setdefault(subject, set()).add(word)
-        with self._ledger.transaction() as connection:
+        with self._ledger.reading() as connection:
             return self._found(connection, wanted)
 
     def _found(self, connection: Connection, wanted: Mapping[str, set[bytes]]) -> dict[Place, int]:

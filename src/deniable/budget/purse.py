@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from deniable.budget.ledger import Ledger
 from deniable.budget.limits import Budget
 from deniable.budget.memory import Memory, Place
 from deniable.budget.release import Pure
-from deniable.errors import BudgetError, ParameterError
+from deniable.errors import BudgetError, ForgottenError, ParameterError
 from deniable.plan import Decided, Plan
 from deniable.sampling import Ids, randomness
 from deniable.strategy import SUBJECT, EachToken, Source
@@ -73,15 +73,17 @@ class Purse:
 
     def pay(
         self, plan: Plan, decided: Decided, subjects: Sequence[str], part: int, *, stop: bool
-    ) -> list[BudgetError | None]:
-        """Charge the subjects of the records; return what refused each. Nothing is drawn yet."""
+    ) -> Receipt:
+        """Charge the subjects of the records. Nothing is drawn yet."""
         records, words = plan.charged(decided)
+        known: frozenset[Place] = frozenset()
         if self.memory is None:
-            draws = np.bincount(records, minlength=decided.count).tolist()
-            asked = Asked(subjects, draws)
+            asked = Asked(subjects, np.bincount(records, minlength=decided.count).tolist())
         else:
-            asked = NewWords(subjects, _new_words(self.memory, subjects, records, words))
-        return self.ledger.charge(asked, self.rate, Run(self.run, part), stop=stop)
+            fresh, known = _new_words(self.memory, subjects, records, words)
+            asked = NewWords(subjects, fresh)
+        refused = self.ledger.charge(asked, self.rate, Run(self.run, part), stop=stop)
+        return Receipt(refused, known)
 
     def standing(self, refused: int = 0) -> dict[str, Any]:
         """Return what a certificate says of the subjects that this purse has paid for."""
@@ -96,30 +98,49 @@ class Purse:
             **most.standing(),
         }
 
-    def chooser(self, source: Source, words: int, subjects: Sequence[str]) -> SubjectBook | None:
+    def chooser(
+        self, source: Source, words: int, subjects: Sequence[str], receipt: Receipt
+    ) -> SubjectBook | None:
         """Return what draws for these records, if a subject's words are remembered."""
-        return None if self.memory is None else SubjectBook(self.memory, source, words, subjects)
+        if self.memory is None:
+            return None
+        return SubjectBook(self.memory, source, words, subjects, receipt.known)
+
+
+class Receipt(NamedTuple):
+    """What refused each record (None if it is paid for), and which words were known and free."""
+
+    refused: list[BudgetError | None]
+    known: frozenset[Place]
 
 
 def _new_words(
     memory: Memory, subjects: Sequence[str], records: Ids, words: Ids
-) -> list[frozenset[int]]:
-    """Return the words of each record that the ledger doesn't remember."""
+) -> tuple[list[frozenset[int]], frozenset[Place]]:
+    """Return the words of each record that the ledger doesn't remember, and all that it does."""
     wanted: list[dict[int, Place]] = [{} for _ in subjects]
     for record, word in zip(records.tolist(), words.tolist(), strict=True):
         wanted[record][word] = memory.place(subjects[record], word)
     known = memory.recall(place for places in wanted for place in places.values())
-    return [
+    fresh = [
         frozenset(word for word, place in places.items() if place not in known) for places in wanted
     ]
+    return fresh, frozenset(known)
 
 
 class SubjectBook(EachToken):
     """One draw for each word of a subject, ever: what the ledger remembers comes first."""
 
-    def __init__(self, memory: Memory, source: Source, words: int, subjects: Sequence[str]) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        source: Source,
+        words: int,
+        subjects: Sequence[str],
+        free: frozenset[Place],
+    ) -> None:
         super().__init__(source, words)
-        self._memory, self._subjects = memory, subjects
+        self._memory, self._subjects, self._free = memory, subjects, free
 
     def draw(self, ids: Ids, records: Ids) -> Ids:
         """Return an output of the mechanism for each word."""
@@ -143,6 +164,8 @@ class SubjectBook(EachToken):
         places = {one: self._memory.place(*one) for one in dict.fromkeys(named)}
         known = self._memory.recall(places.values())
         fresh = {place: key for (_, key), place in places.items() if place not in known}
+        if self._free & fresh.keys():
+            raise ForgottenError(self._memory.name)
         if fresh:
             drawn = draw(list(fresh.values())).tolist()
             known |= self._memory.remember(dict(zip(fresh, drawn, strict=True)))

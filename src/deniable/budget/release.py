@@ -136,10 +136,13 @@ class Gaussian(Release):
 
     @property
     def scale(self) -> float:
-        """The standard deviation of its loss, as the central limit theorem has it if sampled."""
-        if self.sample_rate == 1.0 or self.mu > 20:
+        """The standard deviation of its loss; if sampled, about as much at most."""
+        if self.sample_rate == 1.0:
             return self.mu
-        return min(self.mu, self.sample_rate * sqrt(expm1(self.mu**2)))
+        # Who takes part loses mu^2 / 2 on average, and who doesn't hardly anything.
+        rate = self.sample_rate
+        most = self.mu + sqrt(rate * (1.0 - rate)) * self.mu * self.mu / 2.0
+        return most if self.mu > 20 else min(most, rate * sqrt(expm1(self.mu**2)))
 
     def at(self, delta: float) -> tuple[float, float]:
         """The exact epsilon at a delta, and what secret sampling makes of it."""

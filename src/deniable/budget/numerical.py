@@ -30,7 +30,7 @@ POINTS, ONCE = 250_000, 100_000
 FINEST = 1e-5
 TAIL = 1e-15
 # What a sum without a grid leaves out.
-LEFT_OUT = 1e-300
+LEFT_OUT = 1e-307
 # A Fourier transform's power is rounded by less than this for each release; it is taken off delta.
 NOISE = 1e-15
 # So much of delta may be rounded away elsewhere.

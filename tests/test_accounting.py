@@ -83,7 +83,7 @@ def test_a_count_is_that_many_releases(one: Release, count: int) -> None:
     assert whole == epsilons(compose(*[[one]] * count))
     nearly = [_a_bit_more(one, 1.0 + 1e-9 * i) for i in range(count)]
     assert len(compose(nearly)) == count or one == Pure(0.0)
-    replayed = epsilons(nearly)
+    replayed = epsilons(compose(nearly))
     for name, epsilon in whole.items():
         assert replayed[name] == same(name)(epsilon), name
 

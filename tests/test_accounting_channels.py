@@ -140,7 +140,7 @@ def test_no_bound_is_below_the_truth(kinds: list[str], seed: int) -> None:
     answered = set()
     for delta in DELTAS:
         truth = max(true_epsilon(*joint, delta), true_epsilon(*joint[::-1], delta))
-        for one in account(releases, delta):
+        for one in account(compose(releases), delta):
             answered.add(one.method.name)
             if one.method.kind == BOUND:
                 assert one.epsilon >= truth - 1e-9, (one, truth, releases)

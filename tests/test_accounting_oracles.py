@@ -177,10 +177,11 @@ def test_mu_of_is_the_inverse(epsilon: float) -> None:
     assert epsilon_of(1e-5, mu) <= epsilon < epsilon_of(1e-5, mu * 1.000001) + 1e-12
 
 
+@pytest.mark.usefixtures("coarse")
 @pytest.mark.parametrize("count", [1, 9, 1000])
 @pytest.mark.parametrize("mu", [0.01, 0.3, 2.0])
 def test_many_gaussian_releases_are_one_with_less_noise(mu: float, count: int) -> None:
-    for delta in (1e-9, 1e-5, 0.1):
+    for delta in (1e-9, 0.1):
         truth = says("gdp", {Gaussian(1.0, mu * math.sqrt(count)): 1}, delta)
         assert says("gdp", {Gaussian(1.0, mu): count}, delta) == pytest.approx(truth, rel=1e-9)
         # A grid rounds a little, and up.
@@ -219,7 +220,7 @@ def test_the_curve_of_a_pure_release(epsilon: float) -> None:
 )
 def test_the_curve_of_sampled_noise(mu: float, rate: float) -> None:
     """Against the integral that defines it."""
-    orders = np.array([1.02, 2.0, 2.7, 9.0])
+    orders = np.array([1.02, 2.0, 5.3])
     found = curve(Gaussian(1.0, mu, rate), orders)
     for order, divergence in zip(orders.tolist(), found, strict=True):
         truth = float(_divergence(mu, rate, order))
@@ -249,6 +250,20 @@ def test_renyi_accounting_agrees_with_another_program(
     found = RDP({Gaussian(sigma, 1.0, rate): steps}, 1e-5)
     # It takes some terms to be positive that aren't, for orders that aren't whole.
     assert 0.99 * truth < found <= truth * (1 + 1e-9)
+
+
+@pytest.mark.usefixtures("coarse")
+@pytest.mark.parametrize(("sigma", "rate", "steps"), [(1, 0.1, 50), (0.3, 0.01, 20), (30, 0.5, 99)])
+def test_sampled_noise_costs_no_less_than_an_optimist_says(
+    sigma: float, rate: float, steps: int
+) -> None:
+    """A distribution whose losses are all rounded down is a bound from below."""
+    make, step = DP.pld.privacy_loss_distribution.from_gaussian_mechanism, 1e-3
+    once = make(sigma, 1.0, False, step, sampling_prob=rate, use_connect_dots=False)
+    below = once.self_compose(steps)
+    for delta in (1e-9, 1e-5, 0.01):
+        truth = below.get_epsilon_for_delta(delta)
+        assert truth <= PLD({Gaussian(sigma, 1.0, rate): steps}, delta) <= truth + steps * step
 
 
 def test_zcdp_finds_the_best_order() -> None:
@@ -327,10 +342,9 @@ EXTREMES: tuple[Release, ...] = (
 def test_extremes_neither_break_nor_vanish(one: Release) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for count in (1, 10**7):
-            for delta in (1e-15, 1e-6, 0.9):
-                found = account({one: count}, delta)
-                assert all(each.epsilon >= 0 for each in found)
+        for count, delta in ((1, 1e-15), (1, 0.9), (10**7, 1e-6)):
+            found = account({one: count}, delta)
+            assert all(each.epsilon >= 0 for each in found)
     # What one Gaussian release without sampling costs is known.
     if isinstance(one, Gaussian) and 1e-4 < one.mu < 1e3 and one.sample_rate == 1.0:
         for each in account({one: 1}, 1e-6):

@@ -40,8 +40,8 @@ LARGEST = 700.0
 # More releases than this would take minutes to convolve.
 MOST = 10_000_000
 STAGE = 256
-# More different epsilons than this are rounded up to so many.
-KINDS = 64
+# More different epsilons than this are rounded up to so many; more kinds of sampling are left out.
+KINDS, SAMPLED = 64, 8
 # What is smaller is rounded up to these; all of it would be rounding.
 LEAST_MU, LEAST_RATE, LEAST_EPSILON = 1e-6, 1e-12, 1e-100
 # No epsilon that anyone asks for.
@@ -84,7 +84,7 @@ def distribution_of(composition: Composition, delta: float) -> float:
     parts = _parts(releases)
     if parts.alike:
         return _solve(_binomial(parts), delta)
-    if parts.mu_squares > LARGEST**2 or len(parts.sampled) > KINDS:
+    if parts.mu_squares > LARGEST**2 or len(parts.sampled) > SAMPLED:
         return inf
     powers = parts.responses.total() + parts.sampled.total()
     return _solve(_on_grid(parts).get_delta_for_epsilon, delta - NOISE * (powers + 10))

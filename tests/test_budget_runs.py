@@ -186,6 +186,21 @@ def test_a_refusal_stops_the_run_and_it_goes_on_when_the_budget_is_raised(
     assert len(rows(folder)) == RECORDS
 
 
+def test_a_run_refused_at_its_start_goes_on_beside_an_older_output(folder: Path) -> None:
+    more = ("--subject-column", "who", "--budget", WORDS * RECORDS / 3)
+    assert run(*arguments(folder, *more)).returncode == 0
+    older = (folder / "out.csv").read_bytes()
+    assert run(*arguments(folder, *more)).returncode == 1
+    assert (folder / "out.csv").read_bytes() == older
+    raised = run("ledger", "set-budget", 1000, "--ledger", folder / "l.db")
+    assert raised.returncode == 0
+    resumed = run(*arguments(folder, "--subject-column", "who", "--resume"))
+    assert resumed.returncode == 0, resumed.stderr
+    assert draws(folder) == {subject: 2 * count for subject, count in EVERYTHING.items()}
+    # What is done can't be gone on with: it would be a third draw.
+    assert run(*arguments(folder, "--subject-column", "who", "--resume")).returncode == 2
+
+
 def test_refused_records_are_left_out_and_named(folder: Path) -> None:
     set_for_bob = (
         "ledger",

@@ -16,7 +16,15 @@ from typing import Any, Literal
 
 from deniable.certificate import Certificate
 from deniable.errors import BudgetError, DeniableError, InputError, ParameterError
-from deniable.files import Batch, Reader, Writer, find_checkpoint, open_reader, open_writer
+from deniable.files import (
+    Batch,
+    Reader,
+    Writer,
+    find_checkpoint,
+    open_reader,
+    open_writer,
+    was_begun,
+)
 from deniable.mechanism import Mechanism
 from deniable.policy import Policy
 from deniable.sanitizer import Done, Sanitizer
@@ -88,7 +96,8 @@ def run(
         )
     fingerprint = _fingerprint(sanitizer)
     start = find_checkpoint(job.target, job.source, fingerprint) if job.resume else None
-    if job.resume and start is None and Path(job.target).exists():
+    begun = job.resume and was_begun(job.target, job.source, fingerprint)
+    if job.resume and not begun and Path(job.target).exists():
         # Sanitizing it again would be a second draw, which an attacker could compare.
         raise InputError(
             f"{job.target}: nothing to resume, it is there already; to draw it anew (which costs "

@@ -95,8 +95,17 @@ def account(
     """
     progress.show()
     _check_one(gaussian=gaussian, pure=pure, mechanism=mechanism, certificates=certificates)
-    if targets and not gaussian:
-        raise ParameterError("--noise-for needs --gaussian")
+    _check_belongs(
+        "--gaussian",
+        gaussian,
+        sigma=sigma is not None,
+        sensitivity=sensitivity != 1.0,
+        sample_rate=sample_rate != 1.0,
+        noise_for=bool(targets),
+    )
+    _check_belongs("--pure", pure, spread=spread is not None)
+    if targets and as_json:
+        raise ParameterError("--noise-for is a table of its own: leave --json out")
     if steps > MOST:
         raise ParameterError(f"--steps can be at most {MOST:,}")
     if plot:
@@ -146,6 +155,13 @@ def _check_one(**choices: object) -> None:
         raise ParameterError(
             f"say what to compose: --gaussian, --pure, --mechanism or --certificate; {what}"
         )
+
+
+def _check_belongs(choice: str, chosen: bool, **options: bool) -> None:
+    """Refuse options of a choice that wasn't made: they would be ignored."""
+    for name, given in options.items():
+        if given and not chosen:
+            raise ParameterError(f"--{name.replace('_', '-')} needs {choice}")
 
 
 def _given(choice: str, option: str, value: float | None) -> float:

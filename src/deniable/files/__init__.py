@@ -15,7 +15,7 @@ isn't sanitized (line ends, other columns, key order, quoting) is given back as 
 must fit in memory, and so must one row group of a parquet file.
 """
 
-from deniable.files.journal import find_checkpoint
+from deniable.files.journal import find_checkpoint, was_begun
 from deniable.files.opening import FORMATS, format_of, open_reader
 from deniable.files.output import open_writer
 from deniable.files.reader import Batch, Reader
@@ -30,4 +30,5 @@ __all__ = [
     "format_of",
     "open_reader",
     "open_writer",
+    "was_begun",
 ]

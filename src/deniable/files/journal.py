@@ -139,3 +139,11 @@ def find_checkpoint(
     places = Places(Path(os.path.realpath(target)))
     note = load(places, identity(source, fingerprint or {}))
     return None if note is None else note.position
+
+
+def was_begun(target: str, source: str, fingerprint: Mapping[str, Any] | None = None) -> bool:
+    """Whether a broken run from `source` to `target` left a note, be it of no batch at all."""
+    if not Path(source).is_file():
+        return False
+    places = Places(Path(os.path.realpath(target)))
+    return load(places, identity(source, fingerprint or {})) is not None
